@@ -20,10 +20,11 @@ PACKAGE = SRC / "causalrules"
 LAYERS = [
     ("__main__", "cli", "sklearn"),
     ("studio",),
-    ("discovery",),
-    ("rules",),
+    ("discovery", "prescribing"),
+    ("rules", "policies"),
     ("stepwise",),
     ("report",),
+    ("policy",),
     ("trust",),
     ("result",),
     ("search",),

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from causalrules.graph.backdoor import identify_rule
     from causalrules.graph.graph import CausalGraph
     from causalrules.graph.suggestions import suggest
+    from causalrules.policies import Segments
+    from causalrules.policy.segments import Segment
+    from causalrules.prescribing import for_whom
     from causalrules.result.measured import StratumEffect
     from causalrules.result.rule import RuleResult
     from causalrules.rules import RuleSet
@@ -47,12 +50,15 @@ _HOMES = {
     "RoleError": "exceptions",
     "RuleResult": "result.rule",
     "RuleSet": "rules",
+    "Segment": "policy.segments",
+    "Segments": "policies",
     "StratumEffect": "result.measured",
     "assumptions": "graph.assumptions",
     "check": "graph.admissibility",
     "datasets": "datasets",
     "discover": "discovery",
     "evaluate": "discovery",
+    "for_whom": "prescribing",
     "identify_rule": "graph.backdoor",
     "suggest": "graph.suggestions",
 }
@@ -69,6 +75,8 @@ __all__ = [
     "RoleError",
     "RuleResult",
     "RuleSet",
+    "Segment",
+    "Segments",
     "StratumEffect",
     "__version__",
     "assumptions",
@@ -76,6 +84,7 @@ __all__ = [
     "datasets",
     "discover",
     "evaluate",
+    "for_whom",
     "identify_rule",
     "suggest",
 ]

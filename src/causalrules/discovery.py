@@ -115,6 +115,11 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
     >>> print(f"{rules[0].effect:.3f}, from {rules[0].interval.low:.3f} to {rules[0].interval.high:.3f}")
     0.696, from 0.640 to 0.735
     """
+    return measure_named(data, rule, question)
+
+
+def measure_named(data: Any, rule: Any, question: Question) -> RuleSet:
+    """Implement `evaluate`."""
     deadline = Deadline.after(question.time_limit)
     graph = _graph(question)
     table = _table(data, question, deadline)

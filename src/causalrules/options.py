@@ -239,6 +239,36 @@ def _listed(points: Any) -> Any:
 
 
 @dataclass(frozen=True)
+class Costs(Kind):
+    """Costs by condition; the conditions are checked later, with the table. A result stores them as pairs."""
+
+    metavar: str = "CONDITION:COST"
+
+    def __call__(self, name: str, value: Any) -> Any:
+        """Return pairs of a condition and its cost."""
+        pairs = tuple(value.items()) if isinstance(value, Mapping) else value
+        if value is None or value == ():
+            return None
+        if isinstance(pairs, tuple) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
+            costs = tuple((text, real(cost)) for text, cost in pairs)
+            if all(isinstance(text, str) and math.isfinite(cost) for text, cost in costs):
+                return costs
+        raise OptionError(
+            "give a number for each condition, as in {'call = yes': 2}", parameter=name, value=shown(value)
+        )
+
+    def read(self, text: str) -> tuple[str, float]:
+        """Return a condition and its cost from "call = yes: 2"; split at the last ":"."""
+        condition, colon, cost = text.rpartition(":")
+        if not colon or not condition.strip():
+            raise ValueError("write the condition, a colon and its cost, as in 'call = yes: 2'")
+        try:
+            return condition.strip(), float(cost)
+        except ValueError:
+            raise ValueError(f"{cost.strip()!r} is not a number; write the cost behind the colon") from None
+
+
+@dataclass(frozen=True)
 class ReferenceRows(Kind):
     """A column and the value of its reference rows."""
 

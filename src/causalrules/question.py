@@ -12,12 +12,13 @@ import inspect
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, MISSING, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from causalrules.exceptions import OptionError
 from causalrules.options import (
     Choice,
     Column,
+    Costs,
     CutPoints,
     File,
     Flag,
@@ -68,6 +69,9 @@ R = TypeVar("R")
 @dataclass(frozen=True, repr=False)
 class Question(Readable):
     """The roles of the columns and all options. A value outside its range is an OptionError that names the range."""
+
+    # Options that do not apply to a kind of question, and keep their defaults.
+    without: ClassVar[frozenset[str]] = frozenset()
 
     target: str = option(MISSING, Column(), "Column with the outcome.", panel=QUESTION, fitted=False)
     outcome: Any = option(
@@ -301,7 +305,7 @@ class Question(Readable):
     )
 
     def __post_init__(self) -> None:
-        for name, known in options():
+        for name, known in options(type(self)):
             # Convert numbers of other libraries, so that equal questions compare equal and have the same JSON.
             object.__setattr__(self, name, known.kind(name, getattr(self, name)))
         if self.stepwise and self.estimator != "pooled":
@@ -366,15 +370,16 @@ class Question(Readable):
 
     def kept(self) -> dict[str, Any]:
         """Return the roles and options that are stored with a result, without options on how to run the search."""
-        return {name: getattr(self, name) for name, known in options() if known.kept}
+        return {name: getattr(self, name) for name, known in options(type(self)) if known.kept}
 
     def searched(self) -> dict[str, Any]:
         """Return the options that the result of the search depends on, except for the rows and the language."""
-        return {name: getattr(self, name) for name, known in options() if known.searched}
+        return {name: getattr(self, name) for name, known in options(type(self)) if known.searched}
 
     def answered(self: Q, **changes: Any) -> Q:
         """Return the question as stored with a result, with these changes, such as the roles by name."""
-        defaults = {name: default(name) for name, known in options() if not known.kept}
+        kind = type(self)
+        defaults = {name: default(name, kind) for name, known in options(kind) if not known.kept}
         return replace(self, **{**defaults, **changes})
 
 
@@ -382,15 +387,101 @@ def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
     return () if given is None else (given,) if isinstance(given, str) else tuple(given)
 
 
+@dataclass(frozen=True, repr=False, kw_only=True)
+class ContextQuestion(Question):
+    """For whom does an action work? The options of `for_whom`."""
+
+    without: ClassVar[frozenset[str]] = frozenset(
+        {
+            "actionable",
+            "allowed_control",
+            "stepwise",
+            "beta",
+            "max_length",
+            "estimator",
+            "holdout",
+            "alpha",
+            "checkpoint",
+            "client",
+        }
+    )
+
+    context: str | Sequence[str] | None = option(
+        None,
+        Column(),
+        "Columns that describe who: nobody acts on them, and they were there before the action. By default the "
+        "controls.",
+        panel=QUESTION,
+        repeated=True,
+    )
+    max_context: int = option(
+        2, Whole(least=1, most=2), "Maximum conditions that describe a group (an interval counts as two).", panel=RULES
+    )
+    min_coverage: float = option(
+        0.05, Number("SHARE", least=0, most=0.5), "Minimum size of a group (share of rows).", panel=RULES
+    )
+    permutations: int | None = option(
+        None,
+        Whole(least=19, most=100_000, none="by the size of the table"),
+        "How many random changes of signs the p-values come from.",
+        panel=TRUST,
+    )
+
+    @property
+    def contexts(self) -> tuple[str, ...]:
+        """The names of the context columns; empty if not named."""
+        return _names(self.context)
+
+    def about_all(self, **changes: Any) -> Question:
+        """Return the question about everybody, with these changes."""
+        shared = {name: getattr(self, name) for name, _ in options() if name not in self.without}
+        return Question(**{**shared, "min_coverage": 0.0, **changes})
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class PolicyQuestion(ContextQuestion):
+    """Who should get what? The options of `prescribe`."""
+
+    without: ClassVar[frozenset[str]] = ContextQuestion.without - {"actionable", "max_length"} | {
+        "reference",
+        "missing",
+        "permutations",
+    }
+
+    max_length: int | None = option(
+        2, Whole(least=1, most=2), "Maximum conditions of an action (an interval counts as two).", panel=RULES
+    )
+    cost: Mapping[str, float] | None = option(
+        None,
+        Costs(),
+        "What conditions cost per row, in units of the target, such as {'call = yes': 0.02}; the name of a column of "
+        "yes and no (or 1 and 0) alone means its yes. Every row pays for the conditions that hold for it.",
+        panel=QUESTION,
+        repeated=True,
+    )
+    baseline: Mapping[str, Any] | None = option(
+        None,
+        ReferenceRows(),
+        "Column and value of what is compared with beside today's practice, such as {'call': 'no'}.",
+        panel=QUESTION,
+    )
+
+
+def options(kind: type[Question] = Question) -> tuple[tuple[str, Option], ...]:
+    """Return the name and the Option of every field of a kind of question that applies to it, in order."""
+    return _options(kind.__name__)
+
+
 @functools.cache
-def options() -> tuple[tuple[str, Option], ...]:
-    """Return the name and the Option of every field, in order."""
-    return tuple((item.name, item.metadata["option"]) for item in fields(Question))
+def _options(name: str) -> tuple[tuple[str, Option], ...]:
+    kind = next(each for each in (Question, ContextQuestion, PolicyQuestion) if each.__name__ == name)
+    known = [(item.name, item.metadata["option"]) for item in fields(kind)]
+    return tuple(each for each in known if each[0] not in kind.without)
 
 
-def default(name: str) -> Any:
+def default(name: str, kind: type[Question] = Question) -> Any:
     """Return the default of an option."""
-    return next(item.default for item in fields(Question) if item.name == name)
+    return next(item.default for item in fields(kind) if item.name == name)
 
 
 def parameters(wanted: Callable[[Option], bool]) -> dict[str, Any]:
@@ -404,16 +495,17 @@ def flag(name: str) -> str:
     >>> flag("max_length"), flag("k")
     ('--max-length', '-k')
     """
-    known = dict(options()).get(name)
+    known = {**dict(options(PolicyQuestion)), **dict(options())}.get(name)
     return known.flag if known is not None and known.flag else f"--{name.replace('_', '-')}"
 
 
-def documentation() -> str:
+def documentation(kind: type[Question] = Question) -> str:
     """Return the numpydoc Parameters section of the options."""
-    return "\n".join(f"{name}\n{textwrap.indent(textwrap.fill(known.doc, 112), '    ')}" for name, known in options())
+    entries = ((name, textwrap.fill(known.doc, 112)) for name, known in options(kind))
+    return "\n".join(f"{name}\n{textwrap.indent(doc, '    ')}" for name, doc in entries)
 
 
-def asks(kind: Callable[P, Question]) -> Callable[[Callable[[Any, Question], R]], Callable[Concatenate[Any, P], R]]:
+def asks(kind: Callable[P, Q]) -> Callable[[Callable[[Any, Q], R]], Callable[Concatenate[Any, P], R]]:
     """Decorate a function of data and a question to take the data and the options of the question.
 
     The decorated function has the options as its parameters, also for type checkers and `inspect`; `{options}` in its
@@ -423,8 +515,8 @@ def asks(kind: Callable[P, Question]) -> Callable[[Callable[[Any, Question], R]]
 
 
 def asks_about(
-    kind: Callable[P, Question],
-) -> Callable[[Callable[[Any, Any, Question], R]], Callable[Concatenate[Any, Any, P], R]]:
+    kind: Callable[P, Q],
+) -> Callable[[Callable[[Any, Any, Q], R]], Callable[Concatenate[Any, Any, P], R]]:
     """Decorate a function of data, another argument and a question to take the options of the question."""
     return _taking_options(kind)  # type: ignore[no-any-return]
 
@@ -433,7 +525,10 @@ def _taking_options(kind: Callable[..., Question]) -> Any:
     def decorate(answer: Callable[..., Any]) -> Callable[..., Any]:
         *first, _ = inspect.signature(answer).parameters.values()
         returns = inspect.signature(answer).return_annotation
-        options_of_kind = inspect.signature(kind).parameters.values()
+        asked: type[Question] = kind  # type: ignore[assignment]
+        options_of_kind = [
+            each for name, each in inspect.signature(kind).parameters.items() if name not in asked.without
+        ]
         signature = inspect.Signature([*first, *options_of_kind], return_annotation=returns)
 
         @functools.wraps(answer)
@@ -447,7 +542,7 @@ def _taking_options(kind: Callable[..., Question]) -> Any:
 
         vars(ask)["__signature__"] = signature
         if answer.__doc__:
-            ask.__doc__ = with_options(answer.__doc__, documentation())
+            ask.__doc__ = with_options(answer.__doc__, documentation(asked))
         return ask
 
     return decorate
@@ -466,7 +561,7 @@ def with_options(docstring: str, entries: str) -> str:
 
 def differing(question: Question) -> Iterator[tuple[str, Option, Any]]:
     """Yield the stored options of a question that differ from their defaults."""
-    for name, known in options():
+    for name, known in options(type(question)):
         value = getattr(question, name)
-        if known.kept and value != default(name):
+        if known.kept and value != default(name, type(question)):
             yield name, known, value

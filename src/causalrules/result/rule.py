@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from causalrules.data.reading import read
+from causalrules.data.table import Table
 from causalrules.estimators import bounds, scores
 from causalrules.exceptions import OptionError, UnknownColumnError
 from causalrules.language.propositions import Proposition, describe
@@ -491,18 +492,7 @@ class RuleResult(Plain):
         return covered | ~possible
 
     def _applied(self, new_data: Any) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return which rows certainly satisfy the rule, and which may."""
-        table = read(new_data)
-        covered = np.ones(table.n_records, dtype=np.bool_)
-        possible = covered.copy()
-        for condition in self.conditions:
-            if condition.column not in table.names:
-                raise UnknownColumnError(f"the rule {self.text!r}: {unknown_column(condition.column, table.names)}")
-            values = table.histogram(condition.column).values
-            holds = table.select(condition.column, condition.holds(values))
-            covered &= holds
-            possible &= holds | ~table.select(condition.column, np.ones(len(values), np.bool_))
-        return covered, possible
+        return applied(self.conditions, new_data)
 
     def balance(self) -> dict[str, list[Any]]:
         """Return the standardised mean differences of the controls between the rule's two sides.
@@ -568,3 +558,20 @@ class RuleResult(Plain):
         True
         """
         return sql.python(self.conditions, name)
+
+
+def applied(conditions: Sequence[Proposition], new_data: Any) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which rows of a table certainly satisfy conditions, and which may."""
+    table = new_data if isinstance(new_data, Table) else read(new_data)
+    covered = np.ones(table.n_records, dtype=np.bool_)
+    possible = covered.copy()
+    for condition in conditions:
+        if condition.column not in table.names:
+            raise UnknownColumnError(
+                f"the rule {describe(conditions)!r}: {unknown_column(condition.column, table.names)}"
+            )
+        values = table.histogram(condition.column).values
+        holds = table.select(condition.column, condition.holds(values))
+        covered &= holds
+        possible &= holds | ~table.select(condition.column, np.ones(len(values), np.bool_))
+    return covered, possible

@@ -1,14 +1,7 @@
-"""Doubly robust effects: augmented inverse probability weighting (AIPW; Robins, Rotnitzky & Zhao 1994).
+"""Doubly robust effects: the mean of the scores of rows (`search.row_scores`), cross-fitted on the original controls.
 
-For row i with controls z, target y, predicted targets μ₁ and μ₀ on the rule's two sides and propensities e₁ and e₀ of
-being on them,
-
-    ψ_i = μ₁(z) − μ₀(z) + [covered] (y − μ₁(z)) / e₁(z) − [compared with] (y − μ₀(z)) / e₀(z)
-
-and the effect is the mean of ψ over the rows with overlap, its standard error that of the mean. It is consistent if the
-predictions or the propensities are, and its error is the product of their errors. All models are cross-fitted on the
-original controls. Rows on which the rule is undecided count in the mean, not in the corrections: they are assumed to be
-like the others, given the controls.
+The standard error is that of the mean, and its error the product of the models' errors. Rows on which the rule is
+undecided count in the mean, not in the corrections: they are assumed to be like the others, given the controls.
 """
 
 from __future__ import annotations
@@ -24,12 +17,13 @@ from causalrules.estimators import intervals
 from causalrules.estimators.sides import side_of, standardised
 from causalrules.exceptions import DataError, OptionError
 from causalrules.language.features import Vector
-from causalrules.language.learning import FOLDS, Learner, cross_fit, predict, require_models
+from causalrules.language.learning import require_models
 from causalrules.options import Share
 from causalrules.result.evidence import DoublyRobust, with_evidence
 from causalrules.search.controls import Controls
 from causalrules.search.deadline import Deadline
 from causalrules.search.progress import count_bar, watching
+from causalrules.search.row_scores import CLIPPED, RowScores, modelled, row_scores
 from causalrules.search.run import threads
 from causalrules.trust import repeat
 from causalrules.trust.balance import balance_of
@@ -39,12 +33,8 @@ if TYPE_CHECKING:
     from causalrules.result.result import R
     from causalrules.result.rule import RuleResult
 
-# A row has overlap if its propensity of each side is at least 1/10 of the average; weights are clipped at 5 times the
-# average.
-_MAX_RATIO, _CLIPPED = 10.0, 5.0
 _BINS = 20
-# Minimum rows on each side to fit models.
-_FEWEST = 2 * FOLDS
+Mask = NDArray[np.bool_]
 
 
 class Estimate(NamedTuple):
@@ -54,7 +44,7 @@ class Estimate(NamedTuple):
     influence: Vector
     own: float
     own_influence: Vector
-    inside: NDArray[np.bool_]
+    inside: Mask
     clipped: float
     propensity: Vector
     weights: tuple[Vector, Vector]
@@ -124,50 +114,28 @@ def estimate(
     n_threads
         Threads of the models.
     """
-    used = counts > 0
-    n = counts.astype(np.float64)
-    sides = (covered & used, failing & used)
-    if min(int(counts[side].sum()) for side in sides) < _FEWEST:
-        return None
-    matrix, y, fold = controls.matrix, controls.y, controls.fold
-    binary = controls.outcome.kind.binary
-    # A regressor can predict means but no propensities.
-    classifier = controls.model if hasattr(controls.model, "predict_proba") else None
-    outcome_model = Learner(controls.features, binary, controls.model, controls.seed)
-    side_model = Learner(controls.features, True, classifier, controls.seed)
+    nuisances = modelled(controls, counts, (covered, failing), n_threads)
+    scores = None if nuisances is None else row_scores(controls.y, counts, (covered, failing), nuisances)
+    return None if scores is None else _estimate(controls.y, counts, (covered, failing), scores)
 
-    def fitted(learner: Learner, target: Vector, rows: NDArray[np.bool_]) -> Vector:
-        models = cross_fit(learner, matrix[rows], target[rows], n[rows], fold[rows], n_threads)
-        return predict(models, matrix, fold)
 
-    means = [fitted(outcome_model, y, side) for side in sides]
-    all_decided = not (used & ~sides[0] & ~sides[1]).any()
-    first = fitted(side_model, sides[0].astype(np.float64), used)
-    second = 1 - first if all_decided else fitted(side_model, sides[1].astype(np.float64), used)
-    shares = [float(n[side].sum() / n[used].sum()) for side in sides]
-    relative = [share / np.maximum(chance, 1e-12) for share, chance in zip(shares, (first, second), strict=True)]
-    inside = used & (relative[0] <= _MAX_RATIO) & (relative[1] <= _MAX_RATIO)
-    if min(int(counts[side & inside].sum()) for side in sides) < 2:
-        return None
-    clipped = inside & ((relative[0] > _CLIPPED) | (relative[1] > _CLIPPED))
-    weights = [
-        np.where(side & inside, np.minimum(ratio, _CLIPPED) / share, 0.0)
-        for side, ratio, share in zip(sides, relative, shares, strict=True)
-    ]
-    psi = means[0] - means[1] + weights[0] * (y - means[0]) - weights[1] * (y - means[1])
+def _estimate(y: Vector, counts: NDArray[np.int64], sides: tuple[Mask, Mask], scores: RowScores) -> Estimate:
+    n, inside, psi = counts.astype(np.float64), scores.inside, scores.difference
+    means, (first, second) = scores.nuisances
     total = n[inside].sum()
     effect = float((n * psi)[inside].sum() / total)
     influence = np.where(inside, psi - effect, 0.0) / total
     # For the effect on the rule's own rows, the other rows are weighted by the odds of the rule.
-    odds = np.minimum(first / np.maximum(second, 1e-12), _CLIPPED * shares[0] / shares[1])
+    used = counts > 0
+    shares = [float(n[side & used].sum()) for side in sides]
+    odds = np.minimum(first / np.maximum(second, 1e-12), CLIPPED * shares[0] / shares[1])
     members = (sides[0] & inside).astype(np.float64)
     own_psi = (members - (sides[1] & inside) * odds) * (y - means[1])
     n_members = float((n * members).sum())
     own = float((n * own_psi).sum() / n_members)
     own_influence = (own_psi - members * own) / n_members
-    return Estimate(
-        effect, influence, own, own_influence, inside, float(n[clipped].sum() / total), first, (weights[0], weights[1])
-    )
+    clipped = float(n[scores.clipped].sum() / total)
+    return Estimate(effect, influence, own, own_influence, inside, clipped, first, scores.weights)
 
 
 def standard_error(influence: Vector, counts: NDArray[np.int64], groups: NDArray[np.int32] | None) -> float:

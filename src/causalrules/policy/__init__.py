@@ -1,0 +1,1 @@
+"""For whom an action works, and who should get what."""
