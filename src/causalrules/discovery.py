@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from causalrules import __version__
 from causalrules.data.columns import code_type
-from causalrules.data.reading import is_dask, read
 from causalrules.estimators.p_values import holm
-from causalrules.exceptions import InadmissibleError, RoleError
+from causalrules.exceptions import RoleError
 from causalrules.language.propositions import describe
-from causalrules.language.roles import Roles, check_randomised, resolve
-from causalrules.language.roles import columns as named_columns
+from causalrules.language.roles import check_randomised
 from causalrules.language.rules import language_of, parse_rule
 from causalrules.options import is_number
 from causalrules.question import OWN_CONTROLS, Question, asks, asks_about
@@ -27,9 +25,10 @@ from causalrules.result.steps import history, proof
 from causalrules.rules import RuleSet
 from causalrules.search import run as search
 from causalrules.search.deadline import Deadline
+from causalrules.search.intake import admitted, found_controls, read_graph, read_table, resolve_roles
 from causalrules.search.ladder import Step
 from causalrules.search.margins import beta_of_rules
-from causalrules.search.problem import Problem, own_controls, prepare
+from causalrules.search.problem import Problem, prepare
 from causalrules.search.rows import excludes_reference
 from causalrules.stepwise import SearchedList, search_list, with_beta
 from causalrules.text import together
@@ -37,8 +36,6 @@ from causalrules.trust.declared import check_declared
 
 if TYPE_CHECKING:
     from causalrules.data.table import Table
-    from causalrules.graph.adjustment import Adjustments
-    from causalrules.graph.admissibility import Admissibility
     from causalrules.graph.graph import CausalGraph
     from causalrules.language.missing import MissingControls
     from causalrules.language.propositions import Proposition
@@ -76,12 +73,12 @@ def discover(data: Any, question: Question) -> RuleSet:
     class ≤ 2 ∧ sex = female
     """
     deadline = Deadline.after(question.time_limit)
-    graph = _graph(question)
-    table = _table(data, question, deadline)
-    roles = _roles(table, question, graph)
+    graph = read_graph(question)
+    table = read_table(data, question, deadline)
+    roles = resolve_roles(table, question, graph)
     check_randomised(table, roles, question.randomised)
-    admissibility = _admitted(table, roles, graph, question)
-    problem = prepare(table, roles, question, _own_controls(admissibility))
+    admissibility = admitted(table, roles, graph, question)
+    problem = prepare(table, roles, question, found_controls(admissibility))
     problem, held_out = _hold_out(problem, question)
     searched = search_list(table, problem, question, graph, deadline, held_out)
     result = with_graph(_alerted(_result(data, question, searched), table, graph), graph, admissibility)
@@ -121,17 +118,17 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
 def measure_named(data: Any, rule: Any, question: Question) -> RuleSet:
     """Implement `evaluate`."""
     deadline = Deadline.after(question.time_limit)
-    graph = _graph(question)
-    table = _table(data, question, deadline)
+    graph = read_graph(question)
+    table = read_table(data, question, deadline)
     listed = rule if isinstance(rule, list) else [rule]
     named = [parse_rule(each, table) if isinstance(each, str) else tuple(each) for each in listed]
     sets = [sorted({condition.column for condition in conditions}) for conditions in named]
     actions = question.actions or sorted({column for columns in sets for column in columns})
-    roles = _roles(table, replace(question, actionable=actions), graph, named=True)
+    roles = resolve_roles(table, replace(question, actionable=actions), graph, named=True)
     check_randomised(table, roles, question.randomised)
-    admissibility = _admitted(table, roles, graph, question, sets)
+    admissibility = admitted(table, roles, graph, question, sets)
     language = language_of(named, table.observed(roles.target, question.weights, question.required(roles.control)))
-    problem = prepare(table, roles, question, _own_controls(admissibility), language)
+    problem = prepare(table, roles, question, found_controls(admissibility), language)
     if question.beta is None and question.estimator == "pooled":
         # Half of the error rate for each direction.
         question = replace(question, beta=(0.0, beta_of_rules(2 * len(named), question.error_rate)))
@@ -242,84 +239,6 @@ def _missing_controls(problem: Problem, rules: Sequence[RuleResult]) -> list[Mis
 def _alerted(rules: RuleSet, table: Table, graph: CausalGraph | None) -> RuleSet:
     """Add what can mislead about the columns of the rules, and about those declared randomised."""
     return check_declared(replace(rules, alerts=(*column_alerts(rules), *rules.alerts)), table, graph)
-
-
-def _graph(question: Question) -> CausalGraph | None:
-    if question.graph is None:
-        return None
-    from causalrules.graph.graph import CausalGraph
-
-    return CausalGraph.read(question.graph, question.latent)
-
-
-def _table(data: Any, question: Question, deadline: Deadline) -> Table:
-    if is_dask(data):
-        from causalrules.data.dask import read_dask
-
-        return read_dask(data, question.client, question.target, question.weights)
-    return read(data, question.na_values, question.query, deadline.left(), question.keep_default_na)
-
-
-def _roles(table: Table, question: Question, graph: CausalGraph | None, named: bool = False) -> Roles:
-    """Resolve the roles; where each rule has its own controls, the graph decides what can be actionable."""
-    target, outcome, actionable, control = question.target, question.outcome, question.actionable, question.control
-    if question.own_controls:
-        if graph is None:
-            raise RoleError(
-                "'auto' chooses controls by a causal graph: give graph=, or name the columns "
-                "(a column called auto as ['auto'])",
-                parameter="control",
-            )
-        control = None
-        if actionable is None:
-            taken = {target, question.weights, question.groups, *graph.latent}
-            actionable = [name for name in graph.nodes if name in table.names and name not in taken]
-    return resolve(
-        table,
-        target,
-        outcome,
-        actionable,
-        control,
-        question.weights,
-        question.groups,
-        question.missing_control,
-        named,
-    )
-
-
-def _own_controls(admissibility: Admissibility | None) -> Adjustments | None:
-    return None if admissibility is None else admissibility.adjustments
-
-
-def _admitted(
-    table: Table,
-    roles: Roles,
-    graph: CausalGraph | None,
-    question: Question,
-    sets: Sequence[Sequence[str]] | None = None,
-) -> Admissibility | None:
-    """Check the roles by the graph, and raise an InadmissibleError unless that is allowed.
-
-    `sets` are the columns of each rule, where rules are named; each must then have controls.
-    """
-    if graph is None:
-        return None
-    from causalrules.graph.admissibility import admit_each, check
-
-    columns = [name for name in table.names if name != question.weights]
-    if question.own_controls:
-        allowed = named_columns(table, question.allowed_control, "allowed_control") or columns
-        found = own_controls(table, roles, graph, question, allowed, sets)
-        admitted = admit_each(
-            roles.target, roles.actionable, found, [name for name in columns if name not in graph.nodes]
-        )
-        if not admitted or (sets is not None and found.left_out):
-            raise InadmissibleError(admitted)
-        return admitted
-    checked = check(graph, target=roles.target, actionable=roles.actionable, control=roles.control, columns=columns)
-    if not checked and not question.allow_inadmissible:
-        raise InadmissibleError(checked)
-    return checked
 
 
 def _hold_out(problem: Problem, question: Question) -> tuple[Problem, HeldOut | None]:

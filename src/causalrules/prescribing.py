@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from causalrules.discovery import measure_named
 from causalrules.estimators.intervals import beta_of_confidence
 from causalrules.policies import Segments
-from causalrules.policy.differing import clipped, search
+from causalrules.policy.differing import search, shown
 from causalrules.policy.scoring import scored_action
 from causalrules.question import ContextQuestion, asks_about
 from causalrules.search.deadline import Deadline
@@ -60,14 +60,14 @@ def segments(rules: RuleSet, place: int, question: ContextQuestion) -> Segments:
     effect, error = rows.mean(rows.psi), rows.error(rows.psi, everybody)
     reach = beta_of_confidence(1 - question.error_rate)
     return Segments(
-        segments=tuple(clipped(each, clip) for each in found.segments),
-        candidate=None if found.candidate is None else clipped(found.candidate, clip),
+        segments=tuple(shown(each, clip, scored.centre) for each in found.segments),
+        candidate=None if found.candidate is None else shown(found.candidate, clip, scored.centre),
         rule=rule,
         effect=effect,
         low=clip(effect - reach * error),
         high=clip(effect + reach * error),
-        level=rows.mean(rows.first),
-        level_without=rows.mean(rows.second),
+        level=rows.mean(rows.first) + scored.centre,
+        level_without=rows.mean(rows.second) + scored.centre,
         context=scored.context,
         control=scored.control,
         n_rows=scored.n_rows,

@@ -375,12 +375,14 @@ def _best(
     return segment, numbers
 
 
-def clipped(segment: Segment, clip: Callable[[float], float]) -> Segment:
-    """Return the segment with the ends of its intervals in the range of effects."""
+def shown(segment: Segment, clip: Callable[[float], float], centre: float) -> Segment:
+    """Return the segment with its levels in the target's values, and the ends of intervals in the range of effects."""
     return replace(
         segment,
         low=clip(segment.low),
         high=clip(segment.high),
         naive_low=clip(segment.naive_low),
         naive_high=clip(segment.naive_high),
+        level=segment.level + centre,
+        level_without=segment.level_without + centre,
     )

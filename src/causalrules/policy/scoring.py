@@ -43,6 +43,8 @@ class ScoredAction:
         Whether models predict the target, and whether propensities are shares within strata of a draw by lot.
     notes
         Remarks on the context columns.
+    centre
+        What was subtracted from the target.
     """
 
     rows: Scored
@@ -54,6 +56,7 @@ class ScoredAction:
     by_models: bool
     known_shares: bool
     notes: tuple[str, ...]
+    centre: float = 0.0
 
 
 def scored_action(rules: Result, place: int, question: ContextQuestion) -> ScoredAction:
@@ -127,6 +130,7 @@ def scored_action(rules: Result, place: int, question: ContextQuestion) -> Score
         n_no_overlap=n_compared - int(counts[inside].sum()),
         by_models=by_models,
         known_shares=known_shares,
+        centre=float(controls.outcome.centre),
         notes=(*notes, *language.notes, *_thin(n_compared - int(counts[inside].sum()), n_compared)),
     )
 
