@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from causalrules.graph.backdoor import identify_rule
     from causalrules.graph.graph import CausalGraph
     from causalrules.graph.suggestions import suggest
-    from causalrules.policies import Segments
+    from causalrules.policies import Policy, Segments
     from causalrules.policy.segments import Segment
-    from causalrules.prescribing import for_whom
+    from causalrules.policy.steps import PolicyStep
+    from causalrules.prescribing import for_whom, prescribe
     from causalrules.result.measured import StratumEffect
     from causalrules.result.rule import RuleResult
     from causalrules.rules import RuleSet
@@ -47,6 +48,8 @@ _HOMES = {
     "InadmissibleError": "exceptions",
     "InputError": "exceptions",
     "OptionError": "exceptions",
+    "Policy": "policies",
+    "PolicyStep": "policy.steps",
     "RoleError": "exceptions",
     "RuleResult": "result.rule",
     "RuleSet": "rules",
@@ -60,6 +63,7 @@ _HOMES = {
     "evaluate": "discovery",
     "for_whom": "prescribing",
     "identify_rule": "graph.backdoor",
+    "prescribe": "prescribing",
     "suggest": "graph.suggestions",
 }
 __all__ = [
@@ -72,6 +76,8 @@ __all__ = [
     "InadmissibleError",
     "InputError",
     "OptionError",
+    "Policy",
+    "PolicyStep",
     "RoleError",
     "RuleResult",
     "RuleSet",
@@ -86,6 +92,7 @@ __all__ = [
     "evaluate",
     "for_whom",
     "identify_rule",
+    "prescribe",
     "suggest",
 ]
 

@@ -1,10 +1,11 @@
-"""Segments: what users do with the answer of `for_whom`, as one-line methods over report and exports."""
+"""Segments and Policy: what users do with the answers of `for_whom` and `prescribe`, over report and exports."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from causalrules.policy.segments import SegmentList
+from causalrules.policy.steps import Prescription
 
 
 @dataclass(frozen=True, repr=False)
@@ -12,4 +13,12 @@ class Segments(SegmentList):
     """Groups in which an action works better or worse than elsewhere, with methods to show and export them.
 
     A sequence of `Segment`, the most certain first: see the attributes of both.
+    """
+
+
+@dataclass(frozen=True, repr=False)
+class Policy(Prescription):
+    """Steps that say who should get what, with methods to apply, show and export them.
+
+    A sequence of `PolicyStep`, followed from top to bottom: see the attributes of both.
     """

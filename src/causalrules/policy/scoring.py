@@ -70,7 +70,9 @@ def scored_action(rules: Result, place: int, question: ContextQuestion) -> Score
     table, notes = controls.table, list[str]()
     control = tuple(sorted({*rule.control, *rule.held_fixed}))
     action = sorted({condition.column for condition in rule.conditions})
-    context = _context(table, question.contexts or control, (*action, rules.question.target, question.weights), notes)
+    context = context_columns(
+        table, question.contexts or control, (*action, rules.question.target, question.weights), notes
+    )
     cuts = {column: points for column, points in dict(question.cuts or {}).items() if column in context}
     check_cuts(table, cuts, context)
     language = build_language(table, context, question.max_bins, cuts, question.categorical)
@@ -135,7 +137,9 @@ def scored_action(rules: Result, place: int, question: ContextQuestion) -> Score
     )
 
 
-def _context(table: Table, names: Sequence[str], others: Sequence[str | None], notes: list[str]) -> tuple[str, ...]:
+def context_columns(
+    table: Table, names: Sequence[str], others: Sequence[str | None], notes: list[str]
+) -> tuple[str, ...]:
     """Return the context columns that allow conditions; `notes` gets those left out."""
     if not names:
         raise RoleError("name the columns that describe who, as in context=['age', 'region']", parameter="context")

@@ -43,13 +43,15 @@ class PolicyStep(Plain):
         otherwise (the default), with the interval of a pair that is named in advance.
     level, level_without
         These two levels.
-    at_least
-        What the effect is at least, allowing for the search.
     cost, cost_without
         What they cost per person with the action, and otherwise.
-    gain, gain_at_least
-        The effect net of costs, times their share: what the step adds per row of the table; and at least, allowing for
-        the search.
+    at_least
+        What each of them gains at least over what they would get otherwise, net of costs, allowing for the search.
+    gain
+        What the step adds per row of the table over today's practice, net of costs: the gains of all steps add up to
+        that of the policy.
+    gain_over_default, gain_at_least
+        The same over what they would get otherwise; and at least, allowing for the search.
     stands_out
         Whether the gain is at least above 0.
     """
@@ -63,10 +65,11 @@ class PolicyStep(Plain):
     high: float
     level: float
     level_without: float
-    at_least: float
     cost: float
     cost_without: float
+    at_least: float
     gain: float
+    gain_over_default: float
     gain_at_least: float
     stands_out: bool
 
@@ -163,7 +166,7 @@ class Prescription(Readable, Sequence[PolicyStep]):
     held_out
         The value on rows that the policy was not learnt from; None if there are too few rows.
     level
-        The mean of the target today.
+        The mean of the target today, of all rows.
     cost
         The mean cost per row today.
     context, control, actionable

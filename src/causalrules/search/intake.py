@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from causalrules.data.reading import is_dask, read
+from causalrules.data.table import Table
 from causalrules.exceptions import InadmissibleError, RoleError
 from causalrules.language.roles import Roles, resolve
 from causalrules.language.roles import columns as named_columns
@@ -14,7 +15,6 @@ from causalrules.search.deadline import Deadline
 from causalrules.search.problem import own_controls
 
 if TYPE_CHECKING:
-    from causalrules.data.table import Table
     from causalrules.graph.adjustment import Adjustments
     from causalrules.graph.admissibility import Admissibility
     from causalrules.graph.graph import CausalGraph
@@ -30,7 +30,9 @@ def read_graph(question: Question) -> CausalGraph | None:
 
 
 def read_table(data: Any, question: Question, deadline: Deadline) -> Table:
-    """Read the table of a question."""
+    """Read the table of a question, unless it is read already."""
+    if isinstance(data, Table):
+        return data
     if is_dask(data):
         from causalrules.data.dask import read_dask
 
