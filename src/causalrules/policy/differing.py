@@ -3,7 +3,7 @@
 Each row has a doubly robust score ψ (`search.row_scores`), whose mean in any group is the effect there. For a group γ
 with the share s of the rows where it is decided,
 
-    G = Σ (1[γ] − s)(ψ − ψ̄),    se² = Σ ((1[γ] − s)(ψ − ψ̄))²,    t = G/se
+    G = Σ (1[γ] − s)(ψ − ψ̄),    se² = max(Σ ((1[γ] − s)(ψ − ψ̄))², s(1 − s) Σ (ψ − ψ̄)²),    t = G/se
 
 and G/(n s(1 − s)) is the contrast: the effect inside less that outside. If the effect is the same for all, ψ − ψ̄ is
 noise whose sign is as likely to be the other, and the largest |t| of all groups is compared with the largest after
@@ -225,11 +225,15 @@ def _groups(rows: Scored, least: float, n_threads: int) -> _Groups:
     valid = (n_in >= least) & (n_all - n_in >= least) & (np.minimum(both, others).min(axis=0) >= FEW)
     share = np.divide(n_in, n_all, out=np.full(len(n_in), 0.5), where=n_all > 0)
     if rows.group is None:
-        spread, spread_inside = (1 - 2 * share) * squares_in + share**2 * squares, squares_in
+        pooled, spread, spread_inside = squares, (1 - 2 * share) * squares_in + share**2 * squares, squares_in
     else:
         of_groups = np.concatenate(list(rows.contexts.spreads(n * centred, rows.group)))
         spread_inside, crossed, everything = of_groups.T
         spread = spread_inside - 2 * share * crossed + share**2 * everything
+        pooled = np.maximum(squares, everything)
+    # A group may happen to have none of a few large scores.
+    spread = np.maximum(spread, share * (1 - share) * pooled)
+    spread_inside = np.maximum(spread_inside, share * pooled)
     valid &= spread > 1e-12 * max(float(n @ centred**2), 1e-300)
     spread = np.where(valid, np.sqrt(np.maximum(spread, 0.0)), 1.0)
     spread_inside = np.where(valid & (spread_inside > 0), np.sqrt(np.maximum(spread_inside, 0.0)), 1.0)
