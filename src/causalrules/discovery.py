@@ -305,13 +305,19 @@ def _admitted(
     if question.own_controls:
         allowed = named_columns(table, question.allowed_control, "allowed_control") or columns
         found = own_controls(table, roles, graph, question, allowed, sets)
-        admitted = admit_each(
-            roles.target, roles.actionable, found, [name for name in columns if name not in graph.nodes]
-        )
+        absent = [name for name in columns if name not in graph.nodes]
+        admitted = admit_each(roles.target, roles.actionable, found, absent, roles.context)
         if not admitted or (sets is not None and found.left_out):
             raise InadmissibleError(admitted)
         return admitted
-    checked = check(graph, target=roles.target, actionable=roles.actionable, control=roles.control, columns=columns)
+    checked = check(
+        graph,
+        target=roles.target,
+        actionable=roles.actionable,
+        control=roles.control,
+        context=roles.context,
+        columns=columns,
+    )
     if not checked and not question.allow_inadmissible:
         raise InadmissibleError(checked)
     return checked
