@@ -50,38 +50,46 @@ def picked(values: Values, names: tuple[str, ...]) -> tuple[int, ...]:
     return tuple(values[name] for name in names)
 
 
+def everybody(world: Values) -> bool:
+    return True
+
+
 def policy(
-    model: Model, rule: Rule, variables: tuple[str, ...], control: tuple[str, ...]
+    model: Model, rule: Rule, variables: tuple[str, ...], control: tuple[str, ...], group: Rule = everybody
 ) -> dict[tuple[int, ...], float]:
-    """Q_σ: p(values of the rule's variables | σ, z), keyed by z and those values."""
+    """Q_σ: p(values of the rule's variables | σ, z) in a group, keyed by z and those values."""
     weight: dict[tuple[int, ...], float] = {}
     total: dict[tuple[int, ...], float] = {}
     for world in model.worlds():
-        if rule(world):
+        if rule(world) and group(world):
             z, share = picked(world, control), model.probability(world)
             weight[z + picked(world, variables)] = weight.get(z + picked(world, variables), 0.0) + share
             total[z] = total.get(z, 0.0) + share
     return {key: share / total[key[: len(control)]] for key, share in weight.items()}
 
 
-def after_intervention(model: Model, rule: Rule, variables: tuple[str, ...], control: tuple[str, ...]) -> float:
-    """Return p(y | do(Q_σ)): the model with the mechanisms of the rule's variables replaced by the policy."""
-    assigned = policy(model, rule, variables, control)
-    return sum(
-        model.probability(world, without=frozenset(variables))
-        * assigned.get(picked(world, control) + picked(world, variables), 0.0)
-        for world in model.worlds()
-        if world["y"] == 1
-    )
-
-
-def adjusted(model: Model, rule: Rule, control: tuple[str, ...]) -> float:
-    """Return E[p(y | σ, Z)], from the observed joint distribution alone."""
-    strata: dict[tuple[int, ...], np.ndarray] = {}
+def after_intervention(
+    model: Model, rule: Rule, variables: tuple[str, ...], control: tuple[str, ...], group: Rule = everybody
+) -> float:
+    """Return p(y | do(Q_σ), group): the model with the mechanisms of the rule's variables replaced by the policy."""
+    assigned = policy(model, rule, variables, control, group)
+    counts = np.zeros(2)
     for world in model.worlds():
+        if group(world):
+            share = assigned.get(picked(world, control) + picked(world, variables), 0.0)
+            share *= model.probability(world, without=frozenset(variables))
+            counts += share * np.array([1, world["y"] == 1])
+    return float(counts[1] / counts[0])
+
+
+def adjusted(model: Model, rule: Rule, control: tuple[str, ...], group: Rule = everybody) -> float:
+    """Return E[p(y | σ, Z)] in a group, from the observed joint distribution alone."""
+    strata: dict[tuple[int, ...], np.ndarray] = {}
+    for world in filter(group, model.worlds()):
         counts = strata.setdefault(picked(world, control), np.zeros(3))
         counts += model.probability(world) * np.array([1, rule(world), rule(world) and world["y"] == 1])
-    return float(sum(share * with_outcome / covered for share, covered, with_outcome in strata.values()))
+    everything = sum(share for share, _, _ in strata.values())
+    return float(sum(share / everything * with_outcome / covered for share, covered, with_outcome in strata.values()))
 
 
 def complement(rule: Rule) -> Rule:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from causalrules import __version__
 from causalrules.discovery import measure_named
 from causalrules.estimators.intervals import beta_of_confidence
+from causalrules.exceptions import InadmissibleError
 from causalrules.policies import Policy, Segments
 from causalrules.policy.coding import Coded, coded_rows
 from causalrules.policy.differing import search, shown
@@ -25,6 +27,8 @@ from causalrules.search.deadline import Deadline
 from causalrules.search.run import threads
 
 if TYPE_CHECKING:
+    from causalrules.graph.admissibility import Admissibility
+    from causalrules.result.rule import RuleResult
     from causalrules.rules import RuleSet
 
 
@@ -55,6 +59,7 @@ def segments(rules: RuleSet, place: int, question: ContextQuestion) -> Segments:
     deadline = Deadline.after(question.time_limit)
     scored = scored_action(rules, place, question)
     rule, rows = rules[place], scored.rows
+    admissibility = _admitted(rules, rule, scored.context, question)
     found = search(
         rows,
         k=question.k,
@@ -92,11 +97,27 @@ def segments(rules: RuleSet, place: int, question: ContextQuestion) -> Segments:
         alerts=rules.alerts,
         notes=tuple(dict.fromkeys((*scored.notes, *rules.notes))),
         versions=rules.versions,
-        admissibility=rules.admissibility,
+        admissibility=admissibility,
         graph=rules.graph,
         source=rules.source,
         library=rules.library,
     )
+
+
+def _admitted(
+    rules: RuleSet, rule: RuleResult, context: Sequence[str], question: ContextQuestion
+) -> Admissibility | None:
+    """Check the context by the causal graph, and raise an InadmissibleError unless that is allowed."""
+    if rules.graph is None:
+        return None
+    from causalrules.graph.admissibility import check
+
+    columns = sorted({condition.column for condition in rule.conditions})
+    control = [*rule.control, *rule.held_fixed]
+    checked = check(rules.graph, target=rules.question.target, actionable=columns, control=control, context=context)
+    if not checked and not checked.identified and not question.allow_inadmissible:
+        raise InadmissibleError(checked)
+    return checked
 
 
 @asks(PolicyQuestion)
@@ -120,7 +141,7 @@ def prescribe(data: Any, question: PolicyQuestion) -> Policy:
     begun, deadline = time.monotonic(), Deadline.after(question.time_limit)
     coded = coded_rows(data, question, deadline)
     search, n = coded.search(question, deadline), coded.rows.n
-    found = search.find(n)
+    found = search.find(n, nearest=True)
     confidence = 1 - question.error_rate
     held_out = (
         held_out_value(search, n, np.random.default_rng([question.seed, 1]), confidence) if found.optimal else None

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import random
+from collections.abc import Iterable
 from typing import Any
 
 import networkx as nx
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from causalrules.exceptions import OptionError
+from causalrules.exceptions import OptionError, RoleError
 from causalrules.graph import adjustment
 from causalrules.graph.adjustment import adjustments
 from causalrules.graph.admissibility import Admissibility, check
@@ -49,13 +50,15 @@ def explicit(graph: CausalGraph) -> nx.DiGraph:
     return found
 
 
-def is_valid(graph: nx.DiGraph, columns: set[str], control: set[str]) -> bool:
-    """Return whether the condition of Theorem 1 holds, by networkx."""
-    if any(nx.descendants(graph, name) & control for name in columns):
-        return False
+def is_valid(graph: nx.DiGraph, columns: set[str], control: set[str], context: Iterable[str] = ()) -> bool:
+    """Return whether the condition of Theorem 1 holds inside groups, by networkx: given an effect of each context."""
     without = graph.copy()
+    without.add_edges_from((name, f"group by {name}") for name in context)
+    given = control | {f"group by {name}" for name in context}
+    if any(nx.descendants(without, name) & given for name in columns):
+        return False
     without.remove_edges_from(list(graph.out_edges(columns)))
-    return bool(nx.is_d_separator(without, columns, {"y"}, control))
+    return bool(nx.is_d_separator(without, columns, {"y"}, given))
 
 
 def allowed_graphs(graph: CausalGraph) -> list[nx.DiGraph]:
@@ -125,16 +128,18 @@ def test_controls_are_the_best_of_all_valid_sets_and_none_only_if_there_is_none(
     observed = [name for name in graph.nodes if name not in graph.latent and name != "y"]
     sizes = {name: data.draw(st.sampled_from((2, 3, 4)), label=f"values of {name}") for name in observed}
     allowed = sorted(data.draw(st.sets(st.sampled_from(observed)))) if observed else []
+    context = sorted(data.draw(st.sets(st.sampled_from(observed), max_size=3))) if observed else []
+    actionable = [name for name in observed if name not in context]
     drawings = allowed_graphs(graph)
-    found = adjustments(graph, "y", observed, max_length=3, observed=allowed, sizes=sizes)
-    wanted = [columns for columns in subsets(observed) if 0 < len(columns) <= 3]
+    found = adjustments(graph, "y", actionable, max_length=3, observed=allowed, sizes=sizes, context=context)
+    wanted = [columns for columns in subsets(actionable) if 0 < len(columns) <= 3]
     assert [each.columns for each in found.sets] == wanted
     for each in found.sets:
         others = [name for name in allowed if name not in each.columns]
         valid = [
             control
             for control in subsets(others)
-            if all(is_valid(drawing, set(each.columns), set(control)) for drawing in drawings)
+            if all(is_valid(drawing, set(each.columns), set(control), context) for drawing in drawings)
         ]
         best = min(
             valid,
@@ -147,7 +152,7 @@ def test_controls_are_the_best_of_all_valid_sets_and_none_only_if_there_is_none(
         )
         assert each.control == best, each
         if best is not None:
-            assert identify_rule(graph, target="y", variables=each.columns, control=best)
+            assert identify_rule(graph, target="y", variables=each.columns, control=best, context=context)
         else:
             assert each.reason
 
@@ -273,3 +278,47 @@ def test_check_reports_the_effect_of_own_controls() -> None:
     assert [each.identified_with for each in left_out] == [("u",)]
     left_out = suggest(CausalGraph.read("u -> {a z}; z -> y; a -> {b y}", latent="u"), "y", ["a"]).left_out
     assert [each.identified_with for each in left_out] == [("z",)]
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_inside_groups_the_controls_are_the_best_of_all_valid_sets(seed: int) -> None:
+    rng = random.Random(seed)
+    names = rng.sample(["x", "w", "a", "b", "c", "d", "y"], 7)
+    directed = [pair for pair in itertools.combinations(names, 2) if rng.random() < 0.4]
+    graph = CausalGraph(tuple(names), tuple(directed), latent=frozenset(rng.sample("abcd", rng.randrange(3))))
+    valid = [
+        control
+        for control in subsets(sorted({*"abcdw"} - graph.latent))
+        if is_valid(explicit(graph), {"x"}, set(control), "w")
+    ]
+    found = adjustments(graph, "y", ["x"], context=["w"]).sets[0]
+    assert found.control == min(valid, key=lambda control: (len(control), sorted(control, reverse=True)), default=None)
+    # The same where unknown edges elsewhere are too many to try all readings of the graph.
+    far = [(f"far {number}", f"far {number + 1}") for number in range(0, 40, 2)]
+    nodes = (*graph.nodes, *itertools.chain(*far))
+    large = CausalGraph(nodes, graph.directed, graph.bidirected, tuple(far), graph.latent)
+    control = adjustments(large, "y", ["x"], context=["w"]).sets[0].control
+    assert control in valid if control is not None else not valid
+
+
+def test_own_controls_are_valid_inside_every_group() -> None:
+    # The group by the collider w opens x <- u -> w <- v -> y; nothing is needed for everybody.
+    graph = "u -> {x w}; v -> {w y}; x -> {y after}"
+    assert adjustments(graph, "y", ["x"]).sets[0].control == ()
+    assert adjustments(graph, "y", ["x"], context=["w"]).sets[0].control == ("u",)
+    found = adjustments(graph, "y", ["x"], context=["w"], observed=["w", "x"]).sets[0]
+    assert (found.control, found.reason) == (None, "groups by w open x <- u -> w <- v -> y")
+    found = adjustments(graph, "y", ["x"], context=["after"]).sets[0]
+    assert (found.control, found.reason) == (None, "groups by after would be formed by what the rule does")
+    assert adjustments(graph, "y", ["x"], context=["new"]).sets[0].reason == "the graph does not contain new"
+    # Only if c affects w does the group open a path: of several readings, the controls must be valid in all.
+    for far in ("", "; ".join(f"p{number} -- q{number}" for number in range(20))):
+        several = f"x <-> c; c -- w; b -> {{w y}}; {far}"
+        assert adjustments(several, "y", ["x"]).sets[0].control == ()
+        assert adjustments(several, "y", ["x"], context=["w"]).sets[0].control == ("b",)
+    checked = check(graph, target="y", actionable=["x"], control="auto", context=["w"])
+    assert "context w" in checked.summary()
+    assert "adjusted for u: x" in checked.summary()
+    assert Admissibility.from_dict(json.loads(json.dumps(checked.to_dict()))) == checked
+    with pytest.raises(RoleError, match="'x' has two roles, actionable and context"):
+        check(graph, target="y", actionable=["x"], control="auto", context=["x"])

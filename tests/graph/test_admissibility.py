@@ -27,7 +27,10 @@ Roles = dict[str, str]
 def graphs_with_roles(
     draw: st.DrawFn, most: int = 7, unknown: int = 0, arrows: tuple[str, ...] = ("", "", "->", "<->", "both")
 ) -> tuple[CausalGraph, Roles]:
-    """A random graph over up to `most` variables, and roles: t(arget), x, z, - for none, h for latent."""
+    """Draw a random graph over up to `most` variables, and roles.
+
+    The roles are t(arget), x, z, w for context, b for both control and context, - for none, h for latent.
+    """
     n = draw(st.integers(2, most))
     names = [f"v{number}" for number in range(n)]
     directed: list[tuple[str, str]] = []
@@ -42,7 +45,7 @@ def graphs_with_roles(
         if kind == "--" and len(undecided) < unknown:
             undecided.append((a, b))
     target = draw(st.sampled_from(names))
-    given_roles = draw(st.lists(st.sampled_from("xxxzz-h"), min_size=n, max_size=n))
+    given_roles = draw(st.lists(st.sampled_from("xxxzz-hwb"), min_size=n, max_size=n))
     role = {name: "t" if name == target else letter for name, letter in zip(names, given_roles, strict=True)}
     order = draw(st.permutations(names))
     latent = frozenset(name for name, letter in role.items() if letter == "h")
@@ -50,19 +53,19 @@ def graphs_with_roles(
     return graph, role
 
 
-def of(role: Roles, letter: str) -> list[str]:
-    return [name for name, its_letter in role.items() if its_letter == letter]
+def of(role: Roles, letters: str) -> list[str]:
+    return [name for name, letter in role.items() if letter in letters]
 
 
 def judge(graph: CausalGraph, role: Roles) -> Admissibility:
     (target,) = of(role, "t")
-    return check(graph, target=target, actionable=of(role, "x"), control=of(role, "z"))
+    return check(graph, target=target, actionable=of(role, "x"), control=of(role, "zb"), context=of(role, "wb"))
 
 
 def broken_edges(graph: CausalGraph, role: Roles) -> set[tuple[str, frozenset[str]]]:
-    """Return the edges that break Definition 1 and criterion e, for a graph without unknown edges."""
+    """Return the edges that break Definition 1 and criteria e to g, for a graph without unknown edges."""
     (target,) = of(role, "t")
-    x, z, hidden = set(of(role, "x")), set(of(role, "z")), set(of(role, "-") + of(role, "h"))
+    x, z, w, hidden = set(of(role, "x")), set(of(role, "zb")), set(of(role, "w")), set(of(role, "-hw"))
     found = set()
     for a, b in graph.directed:
         if a == target and b in x:
@@ -71,15 +74,17 @@ def broken_edges(graph: CausalGraph, role: Roles) -> set[tuple[str, frozenset[st
             found.add(("b", frozenset((a, b))))
         if a in x and b in x:
             found.add(("c", frozenset((a, b))))
-        if (a in x and b in hidden) or (b in x and a in hidden):
+        if a in x and b in w:
+            found.add(("f", frozenset((a, b))))
+        elif (a in x and b in hidden) or (b in x and a in hidden):
             found.add(("d", frozenset((a, b))))
     for a, b in graph.bidirected:
         if a in x or b in x:
             found.add(("d", frozenset((a, b))))
-    for control in z:
-        reduced = nx.DiGraph(graph.directed).subgraph(hidden | {target, control})
-        if target in reduced and control in reduced and nx.has_path(reduced, target, control):
-            found.add(("e", frozenset((control,))))
+    for name in z | w:
+        reduced = nx.DiGraph(graph.directed).subgraph(hidden | {target, name})
+        if target in reduced and name in reduced and nx.has_path(reduced, target, name):
+            found.add(("e" if name in z else "g", frozenset((name,))))
     return found
 
 
@@ -91,13 +96,17 @@ def with_explicit_latents(graph: CausalGraph) -> nx.DiGraph:
     return explicit
 
 
-def back_door(graph: CausalGraph, target: str, variables: set[str], control: set[str]) -> bool:
-    """Pearl's back-door criterion, by networkx."""
+def back_door(
+    graph: CausalGraph, target: str, variables: set[str], control: set[str], context: Iterable[str] = ()
+) -> bool:
+    """Pearl's back-door criterion, by networkx, inside a group: given an effect of each column of the context."""
     explicit = with_explicit_latents(graph)
-    if any(nx.descendants(explicit, name) & control for name in variables):
+    explicit.add_edges_from((name, f"group by {name}") for name in context)
+    given = control | {f"group by {name}" for name in context}
+    if any(nx.descendants(explicit, name) & given for name in variables):
         return False
     explicit.remove_edges_from([(a, b) for a, b in explicit.edges if a in variables])
-    return bool(nx.is_d_separator(explicit, variables, {target}, control))
+    return bool(nx.is_d_separator(explicit, variables, {target}, given))
 
 
 def subsets(names: list[str]) -> Iterator[set[str]]:
@@ -124,25 +133,25 @@ def test_every_edge_that_breaks_a_criterion_is_reported_under_its_letter(
 ) -> None:
     graph, role = case
     verdict = judge(graph, role)
-    found = {(v.criterion, frozenset(v.edge if v.criterion != "e" else v.path[-1:])) for v in verdict.violations}
+    found = {(v.criterion, frozenset(v.path[-1:] if v.is_effect else v.edge)) for v in verdict.violations}
     assert found == broken_edges(graph, role)
     assert bool(verdict) == (not found) == (verdict.status == "admissible")
     for violation in verdict.violations:
         assert violation.path[-1] == violation.edge[1]
         assert all(name in graph.nodes for name in violation.path[::2])
-        if violation.criterion == "e":
+        if violation.is_effect:
             assert all(edge in graph.directed for edge in itertools.pairwise(violation.path[::2]))
 
 
 @st.composite
 def admissible(draw: st.DrawFn) -> tuple[CausalGraph, Roles]:
-    """Draw a random graph without the edges that Definition 1 and criterion e forbid for its roles."""
+    """Draw a random graph without the edges that Definition 1 and criteria e to g forbid for its roles."""
     graph, role = draw(graphs_with_roles(most=7, arrows=("", "->", "->", "<->", "both")))
     (target,) = of(role, "t")
 
     def allowed(a: str, b: str) -> bool:
         pair = role[a] + role[b]
-        return pair in ("zx", "xt", "zt", "-t", "ht") or ("x" not in pair and a != target)
+        return pair in ("zx", "bx", "xt", "zt", "bt", "wt", "-t", "ht") or ("x" not in pair and a != target)
 
     directed = tuple(edge for edge in graph.directed if allowed(*edge))
     bidirected = tuple((a, b) for a, b in graph.bidirected if "x" not in role[a] + role[b])
@@ -153,12 +162,17 @@ def admissible(draw: st.DrawFn) -> tuple[CausalGraph, Roles]:
 @given(admissible())
 def test_proposition_1_admissible_controls_block_every_spurious_path(case: tuple[CausalGraph, Roles]) -> None:
     graph, role = case
-    (target,), control = of(role, "t"), set(of(role, "z"))
+    (target,), control = of(role, "t"), set(of(role, "zb"))
     verdict = judge(graph, role)
     assert verdict
     assert verdict.identified is True
+    contexts = [set(), *subsets(of(role, "wb"))]
     for variables in subsets(of(role, "x")):
-        assert back_door(graph, target, variables, control)
+        for context in contexts:
+            # Inside groups by these columns; inside groups by all, if these are adjusted for too; and for everybody.
+            assert back_door(graph, target, variables, control, context)
+            assert back_door(graph, target, variables, control | context, of(role, "wb"))
+            assert back_door(graph, target, variables, control | context)
 
 
 @settings(max_examples=examples(250, 600), deadline=None)
@@ -178,10 +192,11 @@ def test_one_edge_more_is_reported_if_and_only_if_it_breaks_a_criterion(
     if bidirected:
         expected = {"d"} if "x" in pair else set()
     elif "x" in pair:
-        expected = {{"tx": "a", "xz": "b", "xx": "c", "xt": "", "zx": ""}.get(pair, "d")} - {""}
+        known = {"tx": "a", "xz": "b", "xb": "b", "xx": "c", "xw": "f", "xt": "", "zx": "", "bx": ""}
+        expected = {known.get(pair, "d")} - {""}
     else:
         expected = {letter for letter, _ in broken_edges(more, role)}
-        assert expected <= {"e"}
+        assert expected <= {"e", "g"}
     assert letters == expected
 
 
@@ -189,10 +204,10 @@ def test_one_edge_more_is_reported_if_and_only_if_it_breaks_a_criterion(
 @given(graphs_with_roles(most=6))
 def test_identified_is_the_back_door_criterion_for_every_subset(case: tuple[CausalGraph, Roles]) -> None:
     graph, role = case
-    (target,), control = of(role, "t"), set(of(role, "z"))
+    (target,), control = of(role, "t"), set(of(role, "zb"))
     verdict = judge(graph, role)
     assert verdict.identified == all(
-        back_door(graph, target, variables, control) for variables in subsets(of(role, "x"))
+        back_door(graph, target, variables, control, of(role, "wb")) for variables in subsets(of(role, "x"))
     )
     assert verdict.identified == all(violation.harmless for violation in verdict.violations)
     for violation in verdict.violations:
@@ -201,7 +216,7 @@ def test_identified_is_the_back_door_criterion_for_every_subset(case: tuple[Caus
 
 
 def places(violations: Iterable[Violation]) -> set[tuple[str, ...]]:
-    return {("e", one.path[-1]) if one.criterion == "e" else one.path for one in violations}
+    return {(one.criterion, one.path[-1]) if one.is_effect else one.path for one in violations}
 
 
 @settings(max_examples=examples(150, 300), deadline=None)
@@ -210,9 +225,11 @@ def test_every_remedy_fixes_its_violation_without_new_ones(case: tuple[CausalGra
     graph, role = case
     verdict = judge(graph, role)
     for violation, remedy in ((one, remedy) for one in verdict.violations for remedy in one.remedies):
-        promoted = dict.fromkeys(re.findall(r"make (v\d) a control", remedy), "z")
+        promoted = dict.fromkeys(re.findall(r"make (v\d) a control(?! too)", remedy), "z")
+        promoted |= dict.fromkeys(re.findall(r"make (v\d) a control too", remedy), "b")
         dropped = dict.fromkeys(re.findall(r"remove (v\d) from the", remedy), "-")
         assert promoted | dropped
+        assert not set(of(role, "w")) & {name for name, letter in promoted.items() if letter == "z"}
         assert not set(promoted) & graph.latent
         after = judge(graph, role | promoted | dropped).violations
         if remedy.endswith("check again"):
@@ -226,7 +243,7 @@ def test_every_remedy_fixes_its_violation_without_new_ones(case: tuple[CausalGra
             assert places(after) <= places(verdict.violations)
 
 
-def is_open(path: tuple[str, ...], graph: CausalGraph, control: set[str]) -> bool:
+def is_open(path: tuple[str, ...], graph: CausalGraph, control: set[str], context: set[str]) -> bool:
     """Return whether a path of names and arrows is in the graph, leaves its start backwards and is not blocked."""
     names, arrows = path[::2], path[1::2]
     explicit = nx.DiGraph(graph.directed)
@@ -238,7 +255,7 @@ def is_open(path: tuple[str, ...], graph: CausalGraph, control: set[str]) -> boo
         )
     for name, arriving, leaving in zip(names[1:], arrows, arrows[1:], strict=False):
         if arriving.endswith(">") and leaving.startswith("<"):
-            if not ({name} | nx.descendants(explicit, name)) & control:
+            if not ({name} | nx.descendants(explicit, name)) & (control | context):
                 return False
         elif name in control:
             return False
@@ -251,27 +268,27 @@ def test_a_rule_is_identified_by_the_back_door_criterion_or_its_open_path_is_nam
     case: tuple[CausalGraph, Roles],
 ) -> None:
     graph, role = case
-    (target,), variables, control = of(role, "t"), of(role, "x"), set(of(role, "z"))
-    verdict = identify_rule(graph, target=target, variables=variables, control=control)
-    assert verdict.identified == back_door(graph, target, set(variables), control)
+    (target,), variables, control, context = of(role, "t"), of(role, "x"), set(of(role, "zb")), set(of(role, "wb"))
+    verdict = identify_rule(graph, target=target, variables=variables, control=control, context=context)
+    assert verdict.identified == back_door(graph, target, set(variables), control, context)
     if verdict:
         assert verdict.open_path == ()
     else:
         path = verdict.open_path
         assert path[0] in variables
         assert len(set(path[::2])) == len(path[::2])
-        if path[-1] in control:
+        if path[-1] in control | context:
             assert all(edge in graph.directed for edge in itertools.pairwise(path[::2]))
         else:
             assert path[-1] == target
-            assert is_open(path, graph, control)
+            assert is_open(path, graph, control, context)
 
 
 @settings(max_examples=examples(150, 400), deadline=None)
 @given(graphs_with_roles(most=5, unknown=3, arrows=("", "->", "--", "--", "<->")))
 def test_partly_known_graphs_are_judged_by_all_readings(case: tuple[CausalGraph, Roles]) -> None:
     graph, role = case
-    (target,), control = of(role, "t"), set(of(role, "z"))
+    (target,), control, context = of(role, "t"), set(of(role, "zb")), of(role, "wb")
     each = [not broken_edges(reading, role) for reading in readings(graph)]
     verdict = judge(graph, role)
     assert verdict.status == ("admissible" if all(each) else "unknown" if any(each) else "violated")
@@ -283,9 +300,10 @@ def test_partly_known_graphs_are_judged_by_all_readings(case: tuple[CausalGraph,
             assert broken & set(unknown.criteria)
 
     variables = of(role, "x")
-    answers = {back_door(reading, target, set(variables), control) for reading in readings(graph)}
+    answers = {back_door(reading, target, set(variables), control, context) for reading in readings(graph)}
     expected = answers.pop() if len(answers) == 1 else None
-    assert identify_rule(graph, target=target, variables=variables, control=control).identified == expected
+    rule = identify_rule(graph, target=target, variables=variables, control=control, context=context)
+    assert rule.identified == expected
 
 
 @settings(max_examples=examples(120, 250), deadline=None)
@@ -294,7 +312,7 @@ def test_with_too_many_readings_no_false_certainty_is_claimed(
     case: tuple[CausalGraph, Roles],
 ) -> None:
     graph, role = case
-    (target,), variables, control = of(role, "t"), of(role, "x"), set(of(role, "z"))
+    (target,), roles = of(role, "t"), {"variables": of(role, "x"), "control": of(role, "zb"), "context": of(role, "wb")}
     # Distant unknown edges make the readings too many to try without changing any result.
     far = [(f"far {number}", f"far {number + 1}") for number in range(0, 40, 2)]
     large = CausalGraph(
@@ -307,11 +325,8 @@ def test_with_too_many_readings_no_false_certainty_is_claimed(
     status = judge(large, role).status
     exact = judge(graph, role).status
     assert status == exact or (status, exact) == ("unknown", "admissible")
-    rule = identify_rule(large, target=target, variables=variables, control=control).identified
-    assert rule in (
-        None,
-        identify_rule(graph, target=target, variables=variables, control=control).identified,
-    )
+    rule = identify_rule(large, target=target, **roles).identified
+    assert rule in (None, identify_rule(graph, target=target, **roles).identified)
 
 
 def test_a_control_that_a_collider_affects_opens_the_path() -> None:
@@ -351,6 +366,10 @@ def assert_complete(graph: CausalGraph, target: str, candidates: list[str] | Non
         controls = by_actionable[frozenset(choice.actionable)]
         assert sorted(map(sorted, controls)) == sorted(map(sorted, expected))
         assert check(graph, target=target, actionable=choice.actionable, control=choice.control)
+        roles: dict[str, Any] = {"target": target, "actionable": choice.actionable, "control": choice.control}
+        assert check(graph, **roles, context=choice.context)
+        others = set(names) - {*choice.actionable, *choice.context}
+        assert not any(check(graph, **roles, context=[name]) for name in others)
     mentioned = [left_out.name for left_out in suggestions.left_out]
     chosen = [name for choice in suggestions.choices for name in choice.actionable]
     assert sorted(mentioned + chosen) == sorted(names if candidates is None else candidates)
@@ -435,6 +454,62 @@ def test_an_effect_of_the_target_is_no_control() -> None:
         assert violation.remedies == ("remove Z from the controls",)
 
 
+def test_context_must_come_before_the_action_and_what_affects_it_must_be_a_control_too() -> None:
+    graph = "age -> {drug weight pain}; drug -> {pain weight}; pain -> mood; region -> pain"
+    roles: dict[str, Any] = {"target": "pain", "actionable": ["drug"]}
+    verdict = check(graph, **roles, context=["weight", "mood", "age", "region"])
+    assert [(one.criterion, one.edge, one.harmless) for one in verdict.violations] == [
+        ("d", ("age", "drug"), False),
+        ("f", ("drug", "weight"), False),
+        ("g", ("pain", "mood"), False),
+    ]
+    assert [one.remedies[0] for one in verdict.violations] == [
+        "make age a control too",
+        "remove drug from the actionable variables",
+        "remove mood from the context",
+    ]
+    assert verdict.violations[0].changes[0] == (("age", "control"),)
+    assert "remove weight from the context (leaves" in " ".join(verdict.violations[1].remedies)
+    assert verdict.violations[0].reason == (
+        "age causes drug, and age is context but not a control: the effect of drug may be confounded."
+    )
+    # A control that is context too is judged as a control, and removed from both.
+    both = check(graph, **roles, control=["age", "mood"], context=["age", "mood"])
+    assert letters(both) == ["d", "e"]  # drug -> weight
+    assert both.violations[1].remedies == ("remove mood from the controls and the context",)
+    # Without weight in the graph, all is well: age is a control, and region affects the outcome only.
+    good = check("age -> {drug pain}; {drug region} -> pain", **roles, control="age", context=["age", "region"])
+    assert good.summary().splitlines() == [
+        "Admissible: target pain; actionable drug; control age; context age and region.",
+        "  The effect of every rule over these variables is identified, also inside every group by the context.",
+    ]
+    # The target affects context alone: no effect is biased for everybody, every one is inside a group.
+    after = check("drug -> pain -> mood", **roles, context=["mood"])
+    assert (letters(after), after.violations[0].harmless, after.identified) == (["g"], False, False)
+
+
+def test_unknown_edges_to_the_context_are_asked_about() -> None:
+    verdict = check("drug -> pain; pain -- mood", target="pain", actionable=["drug"], context=["mood"])
+    assert verdict.status == "unknown"
+    assert [(one.criteria, one.edge) for one in verdict.unknowns] == [(("g",), ("pain", "mood"))]
+    assert verdict.unknowns[0].question.endswith("only if pain does not cause mood.")
+    # Whatever an unknown edge to the action is, age must be a control.
+    verdict = check("drug -> pain; age -- drug", target="pain", actionable=["drug"], context=["age"])
+    assert (letters(verdict), verdict.status) == (["d"], "violated")
+    columns = ["drug", "pain", "age"]
+    verdict = check("drug -> pain", target="pain", actionable=["drug"], context=["age"], columns=columns)
+    assert [(one.criteria, one.edge) for one in verdict.unknowns] == [(("d", "f", "g"), None)]
+    assert verdict.identified is None
+
+
+def test_without_context_nothing_is_said_of_it() -> None:
+    verdict = check("x -> y", target="y", actionable=["x"])
+    assert "context" not in json.dumps(verdict.to_dict()) + verdict.summary()
+    with_context = check("w -> y; x -> y", target="y", actionable=["x"], context="w")
+    assert with_context.to_dict()["context"] == ("w",)
+    assert Admissibility.from_dict(with_context.to_dict()).context == ("w",)
+
+
 def test_remedies_fix_their_violations() -> None:
     graph = "u [latent]; u -> {a y}; b -> a; {a b c} -> y; c -> z; y -> w"
     verdict = check(graph, target="y", actionable=["a", "b", "c"], control=["z", "w"])
@@ -483,6 +558,19 @@ def test_columns_outside_the_graph_are_named_and_leave_the_verdict_open() -> Non
             "'sex' has two roles, actionable and control",
         ),
         ({"target": "survived", "actionable": ["survived"]}, "'survived' has two roles"),
+        (
+            {"target": "survived", "actionable": ["sex"], "context": ["sex"]},
+            "'sex' has two roles, actionable and context; give it one",
+        ),
+        (
+            {"target": "survived", "actionable": ["sex"], "context": ["survived"]},
+            "'survived' has two roles, target and context; give it one",
+        ),
+        ({"target": "survived", "actionable": ["sex"], "context": ["u"]}, "'u' is latent"),
+        (
+            {"target": "survived", "actionable": ["sex"], "context": ["sexx"]},
+            "context: no variable 'sexx' in the graph; did you mean 'sex'?",
+        ),
         ({"target": "survived", "actionable": ["u"]}, "'u' is latent"),
         ({"target": "survived", "actionable": ["sex"], "latent": ["sex"]}, "'sex' is latent"),
         (
@@ -582,6 +670,15 @@ def test_assumptions_are_stated_with_the_names() -> None:
         "(d) nothing unobserved is a cause or an effect of dose",
         "(e) no effect of y on sex, direct or indirect",
     )
+    assert assumptions("y", ["arm"], ["sex"], context=["age", "sex", "region"]) == (
+        "(a) no effect of y on arm",
+        "(b) no effect of arm on sex",
+        "(d) nothing unobserved is a cause or an effect of arm, and neither are age and region",
+        "(e) no effect of y on sex, direct or indirect",
+        "(f) no effect of arm on age or region",
+        "(g) no effect of y on age or region, direct or indirect",
+    )
+    assert [text[:3] for text in assumptions("y", ["arm"], randomised=["arm"], context=["a"])] == ["(r)", "(f)", "(g)"]
     assert assumptions("y", ["arm"], randomised=["arm"]) == ("(r) arm was assigned at random: nothing else decided it",)
     assert all(len(text) < 200 for text in assumptions("y", [f"column {n}" for n in range(1000)], ["z"]))
 

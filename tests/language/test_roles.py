@@ -175,6 +175,36 @@ def test_weights_take_no_other_role():
         resolve(read({**data, "w": [0, 0, 0]}), "y", weights="w")
 
 
+def test_context_describes_who_and_is_not_acted_on():
+    table = read(DATA)
+    roles = resolve(table, "survived", control="sex", context=["pay", "sex"])
+    assert roles.context == ("pay", "sex")
+    assert roles.control == ("sex",)
+    assert roles.actionable == ("age", "alive", "day")  # every other column
+    assert resolve(table, "survived", control="sex").context == ()
+    assert resolve(table, "survived", actionable="age", context="day").context == ("day",)
+    # Groups of dependent rows, and columns with missing values, may be context.
+    gaps = read({"y": [0, 1, 0, 1], "x": [1, 2, 1, 2], "c": ["a", None, "b", "b"]})
+    assert resolve(gaps, "y", groups="c", context="c").context == ("c",)
+
+
+def test_context_that_forms_no_groups_is_left_out_with_a_note():
+    data = {"id": ["a", "b", "c", "d"], "one": [1] * 4, "two": [2] * 4, "c": [1, 1, 2, 2], "x": [1, 2, 1, 2]}
+    table = read({**data, "y": [0, 1, 0, 1]})
+    roles = resolve(table, "y", context=["c", "id", "one"], actionable="x")
+    assert roles.context == ("c",)
+    assert roles.notes == (
+        "context column 'id' is left out: its 4 values are all different (identifier)",
+        "context column 'one' is left out: it has one value only, 1",
+    )
+    assert resolve(table, "y", context=["c", "one", "two"], actionable="x").notes == (
+        "2 context columns are left out, one value only: one and two",
+    )
+    message = r"context: no column is left; 2 context columns .*: one and two; name one whose values differ"
+    with pytest.raises(RoleError, match=message):
+        resolve(table, "y", context=["one", "two"], actionable="x")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -188,6 +218,18 @@ def test_weights_take_no_other_role():
         ({"actionable": ["survived"]}, "'survived' is the target and actionable"),
         ({"control": ["survived"]}, "'survived' is the target and a control"),
         ({"control": ["sex", "sex"]}, "control: named more than once: 'sex'"),
+        ({"context": "sexx"}, "context: no column 'sexx'; did you mean 'sex'"),
+        ({"context": ["sex", "sex"]}, "context: named more than once: 'sex'"),
+        (
+            {"context": ["age", "sex"], "actionable": ["age"]},
+            "context: column 'age' is actionable; context describes who and is not acted on: name it in only one of",
+        ),
+        ({"context": "survived"}, r"context: column 'survived' is the target; .*leave it out of the context"),
+        ({"context": "pay", "weights": "pay"}, r"context: column 'pay' is the weights; .*leave it out of the context"),
+        (
+            {"context": ["age", "alive", "day", "pay"], "control": "sex"},
+            "no actionable column is left; .*other than the target 'survived', the controls and the context",
+        ),
         ({"actionable": ["same"]}, "no actionable column is left.*'same' is left out: it has one value only, 7"),
         ({"actionable": ["half"]}, "no actionable column is left.*'half' is left out: it has one value only, 5"),
         ({"actionable": ["void"]}, "no actionable column is left.*'void' is left out: it has no values"),

@@ -5,6 +5,9 @@ S from the target in the graph without the edges out of S. Then for every joint 
 P(y | x, z), and P(z | do(x)) is P(z): the adjusted effect of a rule is the effect of the policy that sets its columns.
 Columns of S may affect each other. Z may differ between sets S.
 
+With context, Z must do so inside every group: given Z and, for each context column, an effect of it that stands for a
+condition on it, as in `criteria`.
+
 The separator of least cost is a minimum vertex cut between S and the target in the moral graph of their ancestors
 (van der Zander, Liśkiewicz & Textor 2019). Sets of variables are the bits of integers here.
 """
@@ -162,6 +165,7 @@ def adjustments(
     sizes: Mapping[str, int] | None = None,
     sets: Iterable[Iterable[str]] | None = None,
     held_fixed: Iterable[str] = (),
+    context: Iterable[str] = (),
 ) -> Adjustments:
     """Return controls for every set of up to `max_length` actionable columns.
 
@@ -191,6 +195,8 @@ def adjustments(
         The sets of columns of interest; by default all.
     held_fixed
         Variables that are always adjusted for; the controls are those needed in addition.
+    context
+        Variables that describe groups: the controls are valid inside every group of conditions on them.
 
     Returns
     -------
@@ -205,10 +211,10 @@ def adjustments(
     with b held fixed, what the rule does by way of it would be left out
     """
     causal_graph = CausalGraph.read(graph)
-    names = sorted(unique_names(actionable))
+    names, w = sorted(unique_names(actionable)), unique_names(context)
     nodes = set(causal_graph.nodes)
-    absent = [name for name in names if name not in nodes]
-    validate_roles(causal_graph, {"target": (target,), "actionable": tuple(names)}, columns=absent)
+    absent = [name for name in (*names, *w) if name not in nodes]
+    validate_roles(causal_graph, {"target": (target,), "actionable": tuple(names), "context": w}, columns=absent)
     candidates = nodes if observed is None else nodes.intersection(unique_names(observed))
     held = sorted(unique_names(held_fixed))
     candidates = candidates - causal_graph.latent - {target, *held}
@@ -222,9 +228,9 @@ def adjustments(
             parameter="max_length",
             value=str(max_length),
         )
-    finder = _Finder(causal_graph, target, candidates, sizes or {}, held)
+    finder = _Finder(causal_graph, target, candidates, sizes or {}, held, w)
     longest = len(names) if max_length is None else max_length
-    return Adjustments(longest, tuple(finder.adjustment(columns, absent) for columns in chosen))
+    return Adjustments(longest, tuple(finder.adjustment(columns) for columns in chosen))
 
 
 def _n_sets(n_names: int, longest: int) -> int:
@@ -263,12 +269,15 @@ class _Finder:
         candidates: Collection[str],
         sizes: Mapping[str, int],
         held_fixed: Collection[str] = (),
+        context: Collection[str] = (),
     ) -> None:
-        self.graph, self.target, self.held_fixed = graph, target, tuple(held_fixed)
+        self.graph, self.target, self.held_fixed, self.context = graph, target, tuple(held_fixed), tuple(context)
         self.links = GraphLinks(graph)
         self.place = {name: place for place, name in enumerate(graph.nodes)}
         self.candidates = sorted(candidates)
+        grouped = [self.place[name] for name in context if name in self.place]
         self.given = sum(1 << self.place[name] for name in held_fixed)
+        self.given += sum(1 << len(self.place) + number for number in range(len(grouped)))
         # Lexicographic costs: combinations of values, then number of variables, then names.
         n = len(self.candidates)
         self.cost: dict[int, int] = {}
@@ -277,11 +286,11 @@ class _Finder:
             self.cost[self.place[name]] = ((combinations * (n + 1) + 1) << n) + (1 << number)
         # Where completions are too many to enumerate, a few suggest controls, which are then tested by the edge marks.
         graphs = completions(graph) if self.links.can_enumerate else _some_completions(graph)
-        self.completions = [_Completion(one, self.place, target) for one in graphs]
+        self.completions = [_Completion(one, self.place, target, grouped) for one in graphs]
 
-    def adjustment(self, columns: tuple[str, ...], absent: Collection[str]) -> Adjustment:
+    def adjustment(self, columns: tuple[str, ...]) -> Adjustment:
         """Return the controls of a set of columns, or why there are none."""
-        if outside := [name for name in columns if name in absent]:
+        if outside := [name for name in (*columns, *self.context) if name not in self.place]:
             return Adjustment(columns, None, f"the graph does not contain {listed(outside)}")
         x = sum(1 << self.place[name] for name in columns)
         effects = 0
@@ -290,6 +299,8 @@ class _Finder:
         if between := [name for name in self.held_fixed if effects >> self.place[name] & 1]:
             verb = f"with {listed(between)} held fixed, what the rule does by way of"
             return Adjustment(columns, None, f"{verb} {'it' if len(between) == 1 else 'them'} would be left out")
+        if after := [name for name in self.context if effects >> self.place[name] & 1]:
+            return Adjustment(columns, None, f"groups by {listed(after)} would be formed by what the rule does")
         cost = {place: its_cost for place, its_cost in self.cost.items() if not effects >> place & 1}
         for z in self._trials(x, cost):
             if not self.graph.unknown or self._is_valid(columns, x, z):
@@ -313,7 +324,9 @@ class _Finder:
         if self.links.can_enumerate:
             return all(completion.separates(x, z | self.given) for completion in self.completions)
         control = (*self._names(z), *self.held_fixed)
-        return bool(identify_rule(self.graph, target=self.target, variables=columns, control=control))
+        return bool(
+            identify_rule(self.graph, target=self.target, variables=columns, control=control, context=self.context)
+        )
 
     def _names(self, z: int) -> tuple[str, ...]:
         return tuple(name for name in self.candidates if z >> self.place[name] & 1)
@@ -323,13 +336,16 @@ class _Finder:
         if self.graph.unknown:
             return "no observed set is valid in every graph that the unknown edges allow"
         links = self.links.certain
-        before = ancestors(links, [self.target, *columns])
+        before = ancestors(links, [self.target, *columns, *self.context])
         control = {name for name in self._names(sum(1 << place for place in cost)) if name in before}
         control |= set(self.held_fixed)
-        opened = ancestors(links, control)
+        opened = ancestors(links, control.union(self.context))
         path = min((path for _, path in open_paths(links, self.target, set(columns), control, opened)), key=len)
-        inside = [path[place] for place in range(2, len(path) - 2, 2)]
-        if any(name in control for name in inside):
+        inside = range(2, len(path) - 2, 2)
+        colliders = [path[at] for at in inside if path[at - 1].endswith(">") and path[at + 1].startswith("<")]
+        if grouped := [name for name in colliders if name in self.context]:
+            return f"groups by {listed(grouped)} open {format_path(path)}"
+        if any(path[at] in control for at in inside):
             return f"whatever blocks the other paths opens {format_path(path)}"
         return f"no observed set blocks {format_path(path)}"
 
@@ -345,12 +361,20 @@ def _some_completions(graph: CausalGraph) -> Iterator[CausalGraph]:
 
 
 class _Completion:
-    """A graph without unknown edges; every bidirected edge gets a node, the unobserved cause of both ends."""
+    """A graph without unknown edges.
 
-    def __init__(self, graph: CausalGraph, place: Mapping[str, int], target: str) -> None:
-        n_nodes = len(graph.nodes)
+    Every bidirected edge gets a node, the unobserved cause of both ends; so does every context column, `grouped`: an
+    effect of it, a condition that forms a group.
+    """
+
+    def __init__(
+        self, graph: CausalGraph, place: Mapping[str, int], target: str, grouped: Collection[int] = ()
+    ) -> None:
+        n_nodes = len(graph.nodes) + len(grouped)
         self.target = place[target]
         self.parents = [0] * (n_nodes + len(graph.bidirected))
+        for number, column in enumerate(grouped, len(graph.nodes)):
+            self.parents[number] = 1 << column
         for cause, effect in graph.directed:
             self.parents[place[effect]] |= 1 << place[cause]
         for number, pair in enumerate(graph.bidirected, n_nodes):

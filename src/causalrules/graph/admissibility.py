@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from causalrules.exceptions import DataError
 from causalrules.graph.adjustment import Adjustments, adjustments
 from causalrules.graph.backdoor import GraphLinks, format_path, unique_names, validate_roles
-from causalrules.graph.criteria import Criterion, Role, Violation, assess, edges_to_controls
+from causalrules.graph.criteria import Criterion, Role, Violation, assess, unknown_edges_to
 from causalrules.graph.graph import CausalGraph, Edge
 from causalrules.graph.remedies import Remedies
 from causalrules.payload import Plain, from_json
@@ -20,9 +20,10 @@ Status = Literal["admissible", "violated", "unknown"]
 
 _MAX_SHOWN = 20
 _HEADINGS: dict[Status, str] = {"admissible": "Admissible", "violated": "Not admissible", "unknown": "Undetermined"}
-# The criteria that concern actionable variables, and those that concern controls.
+# The criteria that concern actionable variables, controls, and context that is not a control.
 _ACTIONABLE: tuple[Criterion, ...] = ("a", "b", "c", "d")
 _CONTROL: tuple[Criterion, ...] = ("b", "e")
+_CONTEXT: tuple[Criterion, ...] = ("d", "f", "g")
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,8 +56,8 @@ class Admissibility(Summarised, Plain):
     target, actionable, control
         The roles that were checked.
     identified
-        Whether the effect of every rule is identified by the back-door criterion; None if the graph leaves it open.
-        Admissibility is sufficient for that, but not necessary.
+        Whether the effect of every rule, inside every group by the context, is identified by the back-door criterion;
+        None if the graph leaves it open. Admissibility is sufficient for that, but not necessary.
     violations
         Every edge or path that violates a criterion.
     unknowns
@@ -65,6 +66,8 @@ class Admissibility(Summarised, Plain):
         The columns of the data that are not in the graph.
     adjustments
         The controls of each rule, if control='auto'.
+    context
+        The variables that describe groups, also a role that was checked.
 
     Examples
     --------
@@ -82,6 +85,7 @@ class Admissibility(Summarised, Plain):
     unknowns: tuple[Unknown, ...] = ()
     missing_columns: tuple[str, ...] = ()
     adjustments: Adjustments | None = None
+    context: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return self.status == "admissible"
@@ -103,6 +107,7 @@ class Admissibility(Summarised, Plain):
         """
         control = listed(self.control) if self.adjustments is None else "chosen for each rule"
         roles = f"target {plain(self.target)}; actionable {listed(self.actionable)}; control {control}"
+        roles += f"; context {listed(self.context)}" * bool(self.context)
         lines = [f"{_HEADINGS[self.status]}: {roles}."]
         if self.adjustments is not None:
             return "\n".join([*lines, *(f"  {line}" for line in self.adjustments.summary().splitlines())])
@@ -116,10 +121,11 @@ class Admissibility(Summarised, Plain):
                 lines.append(f"  and {len(found) - _MAX_SHOWN:,} more {what}.")
         if self.missing_columns:
             lines.append(f"  Columns not in the graph: {listed(self.missing_columns)}.")
+        inside = ", also inside every group by the context" * bool(self.context)
         if self.status == "admissible":
-            lines.append("  The effect of every rule over these variables is identified.")
+            lines.append(f"  The effect of every rule over these variables is identified{inside}.")
         elif self.identified:
-            lines.append("  The effect of every rule is identified nevertheless, by the back-door criterion.")
+            lines.append(f"  The effect of every rule is identified nevertheless{inside}, by the back-door criterion.")
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -134,7 +140,10 @@ class Admissibility(Summarised, Plain):
         >>> check("x -> y", target="y", actionable=["x"]).to_dict()["status"]
         'admissible'
         """
-        return asdict(self)
+        saved = asdict(self)
+        if not self.context:
+            del saved["context"]
+        return saved
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Admissibility:
@@ -168,7 +177,11 @@ class Admissibility(Summarised, Plain):
 
 
 def admit_each(
-    target: str, actionable: Sequence[str], found: Adjustments, missing_columns: Sequence[str] = ()
+    target: str,
+    actionable: Sequence[str],
+    found: Adjustments,
+    missing_columns: Sequence[str] = (),
+    context: Sequence[str] = (),
 ) -> Admissibility:
     """Return the result where each rule has its own controls: rules with valid controls are admissible."""
     return Admissibility(
@@ -179,6 +192,7 @@ def admit_each(
         identified=bool(found),
         missing_columns=tuple(missing_columns),
         adjustments=found,
+        context=tuple(context),
     )
 
 
@@ -188,6 +202,7 @@ def check(
     target: str,
     actionable: Iterable[str],
     control: Iterable[str] = (),
+    context: Iterable[str] = (),
     latent: Iterable[str] = (),
     columns: Iterable[str] | None = None,
     max_length: int = 4,
@@ -195,7 +210,8 @@ def check(
     """Check whether the roles are an admissible input to causal rule discovery.
 
     Applies Definition 1 of the paper (criteria a to d) and criterion e. If all hold, the effect of every rule over the
-    actionable variables is identified. Variables of the graph without a role count as unobserved.
+    actionable variables is identified. Variables of the graph without a role count as unobserved. With context,
+    criteria f and g are applied too, and the effects are identified inside every group of conditions on these columns.
 
     Parameters
     ----------
@@ -207,6 +223,8 @@ def check(
         The variables that rules may contain.
     control
         The variables to adjust for; "auto" finds the controls of each set of actionable variables.
+    context
+        The variables that describe groups: who benefits, and who should get what. They may be controls too.
     latent
         Variables of the graph that are not observed.
     columns
@@ -232,27 +250,34 @@ def check(
     (False, 'c', ('smoking', 'tar'))
     >>> admissibility.violations[0].remedies[0]
     'make smoking a control'
+    >>> print(check("age -> {drug pain}; drug -> pain", target="pain", actionable=["drug"], context=["age"]))
+    Not admissible: target pain; actionable drug; control none; context age.
+      (d) age causes drug, and age is context but not a control: the effect of drug may be confounded.
+          fix: make age a control too
+          fix: remove drug from the actionable variables
     """
     causal_graph = CausalGraph.read(graph, latent=latent)
-    data = () if columns is None else unique_names(columns)
+    data, w = () if columns is None else unique_names(columns), unique_names(context)
     if isinstance(control, str) and control == OWN_CONTROLS:
         names = sorted(unique_names(actionable))
-        validate_roles(causal_graph, {"target": (target,), "actionable": tuple(names)}, columns=set(data))
-        found = adjustments(
-            causal_graph, target, names, max_length=max_length, observed=None if columns is None else data
-        )
-        return admit_each(target, names, found, [name for name in data if name not in causal_graph.nodes])
+        roles = {"target": (target,), "actionable": tuple(names), "context": w}
+        validate_roles(causal_graph, roles, columns=set(data))
+        observed = None if columns is None else data
+        found = adjustments(causal_graph, target, names, max_length=max_length, observed=observed, context=w)
+        return admit_each(target, names, found, [name for name in data if name not in causal_graph.nodes], w)
     x, z = unique_names(actionable), unique_names(control)
     validate_roles(causal_graph, {"target": (target,), "actionable": x, "control": z}, columns=set(data))
+    validate_roles(causal_graph, {"target": (target,), "actionable": x, "context": w}, columns=set(data))
     nodes = set(causal_graph.nodes)
     role: dict[str, Role] = {target: "target"}
     role |= {name: "actionable" for name in x if name in nodes}
     role |= {name: "control" for name in z if name in nodes}
 
     links = GraphLinks(causal_graph)
-    assessment = assess(links, role)
+    groups = nodes.intersection(w)
+    assessment = assess(links, role, groups)
     observable = (nodes if columns is None else nodes.intersection(data)) - causal_graph.latent
-    remedies = Remedies(links, role, assessment, observable)
+    remedies = Remedies(links, role, groups, assessment, observable)
     violations = []
     for violation in assessment.violations.values():
         harmless = violation.key not in assessment.harmful
@@ -260,21 +285,21 @@ def check(
         violations.append(
             replace(
                 violation,
-                reason=_reason(violation, role, harmless),
+                reason=_reason(violation, role, groups, harmless),
                 remedies=tuple(fix.text for fix in fixes),
                 harmless=harmless,
                 changes=tuple(tuple((change.name, change.role) for change in fix.changes) for fix in fixes),
             )
         )
-    absent = list(_unknown_variables(nodes, x, z))
-    unknowns = (*_unknown_edges(links, role), *absent)
+    absent = list(_unknown_variables(nodes, x, z, w))
+    unknowns = (*_unknown_edges(links, role, groups), *absent)
     status: Status = "violated" if violations else "unknown" if unknowns else "admissible"
     identified = None if absent and assessment.identified else assessment.identified
     missing = tuple(name for name in data if name not in nodes)
-    return Admissibility(status, target, x, z, identified, tuple(violations), unknowns, missing)
+    return Admissibility(status, target, x, z, identified, tuple(violations), unknowns, missing, context=w)
 
 
-def _reason(violation: Violation, role: Mapping[str, Role], harmless: bool) -> str:
+def _reason(violation: Violation, role: Mapping[str, Role], context: Collection[str], harmless: bool) -> str:
     """Describe a violation and the bias that follows from it."""
     a, b = (plain(name) for name in violation.edge)
     fact = f"{a} causes {b}"
@@ -290,30 +315,38 @@ def _reason(violation: Violation, role: Mapping[str, Role], harmless: bool) -> s
         directed = violation.path[1] == "->"
         confounded = f"the effect of {b} is confounded by {a}" if directed else "one may confound the other"
         harm = f"with both actionable, {confounded}"
-    elif violation.criterion == "e":
+    elif violation.is_effect:
         y, z = plain(violation.path[0]), plain(violation.path[-1])
-        fact = f"the target {y} causes the control {z}"
+        fact = f"the target {y} causes the {'control' if violation.criterion == 'e' else 'context'} {z}"
         fact += f" ({format_path(violation.path)})" if len(violation.path) > 3 else ""
         harm = f"holding {z} fixed biases the effects on {y}"
+        harm = harm if violation.criterion == "e" else f"groups by {z} would be formed by what happened to {y}"
+    elif violation.criterion == "f":
+        harm = f"groups by the context {b} would be formed by what {a} has done"
     else:
-        unobserved = [plain(name) for name in violation.edge if name not in role]
-        fact += f", and {unobserved[0]} has no role, so it counts as unobserved" if unobserved else ""
+        for name in violation.edge:
+            if name not in role:
+                what = "is context but not a control" if name in context else "has no role, so it counts as unobserved"
+                fact += f", and {plain(name)} {what}"
         x = listed([name for name in violation.edge if role.get(name) == "actionable"])
         passed_on = violation.path[1] == "->" and role.get(violation.edge[0]) == "actionable"
-        harm = f"{b} passes it on to a control" if passed_on else f"the effect of {x} may be confounded"
+        kept = "a control or the context" if context else "a control"
+        harm = f"{b} passes it on to {kept}" if passed_on else f"the effect of {x} may be confounded"
     return f"{fact}. Harmless: the effect is identified by the back-door criterion." if harmless else f"{fact}: {harm}."
 
 
-def _unknown_edges(links: GraphLinks, role: Mapping[str, Role]) -> Iterator[Unknown]:
+def _unknown_edges(links: GraphLinks, role: Mapping[str, Role], context: set[str]) -> Iterator[Unknown]:
     """Yield a question for each unknown edge that violates a criterion in some completion of the graph.
 
-    For criterion e, where the completions are too many to enumerate, each edge is considered alone. The status may
-    then be "unknown" although several edges together exclude a path from the target to a control.
+    For criteria e and g, where the completions are too many to enumerate, each edge is considered alone. The status may
+    then be "unknown" although several edges together exclude a path from the target to a control or context column.
     """
     if not links.graph.unknown:
         return
     (target,) = (name for name, its_role in role.items() if its_role == "target")
-    to_controls = edges_to_controls(links, role, target)
+    controls = {name for name, its_role in role.items() if its_role == "control"}
+    kinds: tuple[tuple[Criterion, set[str]], ...] = (("e", controls), ("g", context - controls))
+    to = [(criterion, unknown_edges_to(links, role, target, names)) for criterion, names in kinds if names]
     for edge in links.graph.unknown:
         roles = {role.get(name): name for name in edge}
         x = roles.get("actionable")
@@ -322,10 +355,11 @@ def _unknown_edges(links: GraphLinks, role: Mapping[str, Role]) -> Iterator[Unkn
         elif x is not None and "control" in roles:
             yield Unknown(("b", "d"), edge, _question(edge, f"{plain(roles['control'])} causes {plain(x)}"))
         else:
-            for a, b in (edge, edge[::-1]):
-                if (a, b) in to_controls:
-                    yield Unknown(("e",), edge, _question(edge, f"{plain(a)} does not cause {plain(b)}"))
-                    break
+            for criterion, edges in to:
+                for a, b in (edge, edge[::-1]):
+                    if (a, b) in edges:
+                        yield Unknown((criterion,), edge, _question(edge, f"{plain(a)} does not cause {plain(b)}"))
+                        break
 
 
 def _question(edge: Edge, required: str) -> str:
@@ -333,9 +367,13 @@ def _question(edge: Edge, required: str) -> str:
     return f"How are {plain(edge[0])} and {plain(edge[1])} connected? The input is admissible only if {required}."
 
 
-def _unknown_variables(nodes: set[str], actionable: Iterable[str], control: Iterable[str]) -> Iterator[Unknown]:
+def _unknown_variables(
+    nodes: set[str], actionable: Iterable[str], control: Sequence[str], context: Sequence[str]
+) -> Iterator[Unknown]:
     """Yield a question for each variable with a role that is not in the graph."""
-    for names, criteria in ((actionable, _ACTIONABLE), (control, _CONTROL)):
+    actions: tuple[Criterion, ...] = (*_ACTIONABLE, "f") if context else _ACTIONABLE
+    only_context = [name for name in context if name not in control]
+    for names, criteria in ((actionable, actions), (control, _CONTROL), (only_context, _CONTEXT)):
         for name in names:
             if name not in nodes:
                 question = f"What are the causes and effects of {plain(name)}? It is not in the graph; add it."

@@ -8,9 +8,13 @@ from causalrules.text import listed, plain
 
 
 def assumptions(
-    target: str, actionable: Sequence[str], control: Sequence[str] = (), randomised: Sequence[str] = ()
+    target: str,
+    actionable: Sequence[str],
+    control: Sequence[str] = (),
+    randomised: Sequence[str] = (),
+    context: Sequence[str] = (),
 ) -> tuple[str, ...]:
-    """State the criteria (a) to (e) for these roles: what acting on a rule assumes if there is no causal graph.
+    """State the criteria (a) to (g) for these roles: what acting on a rule assumes if there is no causal graph.
 
     A randomised column has no cause but its draw, so what it could share with the outcome is not assumed away: (r)
     takes the place of (a), (c) and (d). It may have effects that nobody observed.
@@ -25,6 +29,8 @@ def assumptions(
         The variables to adjust for.
     randomised
         Those of the actionable variables that were assigned at random, given the controls.
+    context
+        The variables that describe groups.
 
     Returns
     -------
@@ -37,9 +43,12 @@ def assumptions(
     '(d) nothing unobserved is a cause or an effect of class or age'
     >>> assumptions("recovered", ["drug"], ["sex"], randomised=["drug"])[0]
     '(r) drug was assigned at random, given sex: nothing else decided it'
+    >>> assumptions("recovered", ["drug"], ["sex"], context=["sex", "age"])[-2:]
+    ('(f) no effect of drug on age', '(g) no effect of recovered on age, direct or indirect')
     """
     drawn = [name for name in actionable if name in randomised]
     others = [name for name in actionable if name not in drawn]
+    groups = [name for name in context if name not in control]
     every, x, y, z = listed(actionable, "or"), listed(others, "or"), plain(target), listed(control, "or")
     statements = []
     if drawn:
@@ -52,7 +61,11 @@ def assumptions(
     if others and len(actionable) > 1:
         statements.append(f"(c) no effect of {every} on one another")
     if others:
-        statements.append(f"(d) nothing unobserved is a cause or an effect of {x}")
+        neither = f", and neither {'is' if len(groups) == 1 else 'are'} {listed(groups)}" * bool(groups)
+        statements.append(f"(d) nothing unobserved is a cause or an effect of {x}{neither}")
     if control:
         statements.append(f"(e) no effect of {y} on {z}, direct or indirect")
+    if groups:
+        statements.append(f"(f) no effect of {every} on {listed(groups, 'or')}")
+        statements.append(f"(g) no effect of {y} on {listed(groups, 'or')}, direct or indirect")
     return tuple(statements)

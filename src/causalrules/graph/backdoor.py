@@ -94,7 +94,12 @@ class Identification(Plain):
 
 
 def identify_rule(
-    graph: object, *, target: str, variables: Iterable[str], control: Iterable[str] = ()
+    graph: object,
+    *,
+    target: str,
+    variables: Iterable[str],
+    control: Iterable[str] = (),
+    context: Iterable[str] = (),
 ) -> Identification:
     """Apply the back-door criterion to the variables of one rule.
 
@@ -110,6 +115,8 @@ def identify_rule(
         The variables in the rule's conditions.
     control
         The control variables.
+    context
+        The variables that describe groups: the effect must be identified inside every group of conditions on them.
 
     Returns
     -------
@@ -130,19 +137,20 @@ def identify_rule(
     True
     """
     causal_graph = CausalGraph.read(graph)
-    x, z = unique_names(variables), unique_names(control)
+    x, z, w = unique_names(variables), unique_names(control), unique_names(context)
     nodes = set(causal_graph.nodes)
-    absent = [name for name in (*x, *z) if name not in nodes]
+    absent = [name for name in dict.fromkeys((*x, *z, *w)) if name not in nodes]
     validate_roles(causal_graph, {"target": (target,), "variables": x, "control": z}, columns=absent)
+    validate_roles(causal_graph, {"target": (target,), "variables": x, "context": w}, columns=absent)
     if absent:
         return Identification(None, (), f"the graph does not contain {listed(absent)}")
     links = GraphLinks(causal_graph)
-    identification = _back_door(links, target, x, z)
+    identification = _back_door(links, target, x, z, w)
     if identification.identified:
-        return replace(identification, blocked_paths=_blocked_paths(links.certain, target, x, z))
+        return replace(identification, blocked_paths=_blocked_paths(links.certain, target, x, z, w))
     # Enumerating the completions can decide what the bounds of _back_door leave open.
     if identification.identified is None and links.can_enumerate:
-        answers = {_back_door(GraphLinks(one), target, x, z).identified for one in completions(causal_graph)}
+        answers = {_back_door(GraphLinks(one), target, x, z, w).identified for one in completions(causal_graph)}
         if answers == {True}:
             return Identification(True, (), _blocked(z))
         if answers == {False}:
@@ -266,8 +274,9 @@ def open_paths(
 ) -> Iterator[tuple[Edge, tuple[str, ...]]]:
     """Yield every edge into one of the variables that begins an open back-door path, with one such path.
 
-    `opened` contains the controls and their ancestors: colliders there leave a path open. Paths never pass through a
-    variable of the rule: without its outgoing edges it could only be a collider without effects.
+    `opened` contains the controls, the context, and their ancestors: colliders there leave a path open. Context blocks
+    no path: inside a group its values can still differ. Paths never pass through a variable of the rule: without its
+    outgoing edges it could only be a collider without effects.
     """
     came_from: dict[_State, tuple[_State | None, str]] = {}
     pending: deque[_State] = deque()
@@ -306,16 +315,20 @@ def _is_open(name: str, arriving: int, leaving: int, control: Collection[str], o
     return arriving == TAIL or leaving == TAIL or name in opened
 
 
-def _back_door(links: GraphLinks, target: str, variables: tuple[str, ...], control: tuple[str, ...]) -> Identification:
+def _back_door(
+    links: GraphLinks, target: str, variables: tuple[str, ...], control: tuple[str, ...], context: tuple[str, ...]
+) -> Identification:
     """Apply the criterion with two bounds: violated in every completion, and violated in some completion."""
     x, z = set(variables), set(control)
+    given = z.union(context)
     for marked, identified, verb in ((links.certain, False, "is"), (links.possible, None, "may be")):
-        opened = ancestors(marked, z)
+        opened = ancestors(marked, given)
         for name in variables:
             if name in opened:
                 came_from = descendants(marked, name)
-                path = path_to(came_from, next(other for other in came_from if other in z))
-                reason = f"the control {plain(path[-1])} {verb} an effect of {plain(name)}"
+                path = path_to(came_from, next(other for other in came_from if other in given))
+                role = "control" if path[-1] in z else "context"
+                reason = f"the {role} {plain(path[-1])} {verb} an effect of {plain(name)}"
                 return Identification(identified, path, reason)
         for _, path in open_paths(marked, target, x, z, opened):
             return Identification(identified, path, f"the spurious path {format_path(path)} {verb} open")
@@ -323,13 +336,14 @@ def _back_door(links: GraphLinks, target: str, variables: tuple[str, ...], contr
 
 
 def _blocked_paths(
-    links: Links, target: str, variables: Sequence[str], control: Sequence[str]
+    links: Links, target: str, variables: Sequence[str], control: Sequence[str], context: Sequence[str]
 ) -> tuple[tuple[str, ...], ...]:
     """Return a path that would be open without a control, for each of the controls that blocks one."""
     found = []
     for name in control:
         others = set(control) - {name}
-        paths = (path for _, path in open_paths(links, target, set(variables), others, ancestors(links, others)))
+        opened = ancestors(links, others.union(context))
+        paths = (path for _, path in open_paths(links, target, set(variables), others, opened))
         found += [path for path in itertools.islice(paths, 1) if name in path]
     return tuple(dict.fromkeys(found))
 

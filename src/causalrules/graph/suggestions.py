@@ -48,6 +48,11 @@ class Choice(Plain):
     control: tuple[str, ...]
     optional_control: tuple[str, ...]
 
+    @property
+    def context(self) -> tuple[str, ...]:
+        """Variables that may be context, for whom it works: the controls; those needed must then be controls too."""
+        return (*self.control, *self.optional_control)
+
 
 @dataclass(frozen=True, repr=False)
 class LeftOut(Plain):
@@ -85,7 +90,7 @@ class Suggestions(Summarised, Plain):
     --------
     >>> print(suggest("size -> treatment -> success; size -> success", "success"))
     Target success: actionable treatment.
-      Controls needed: size. Optional: none.
+      Controls needed: size. Optional: none. Any of these may be context.
       Not actionable: size (causes treatment, which is not the target).
         A rule on size alone is identified with no controls.
     """
@@ -114,7 +119,9 @@ class Suggestions(Summarised, Plain):
         lines = [] if self.choices else [f"{target}: no variable can be actionable."]
         for choice in self.choices:
             lines.append(f"{target}: actionable {listed(choice.actionable)}.")
-            lines.append(f"  Controls needed: {listed(choice.control)}. Optional: {listed(choice.optional_control)}.")
+            context = " Any of these may be context." * bool(choice.context)
+            controls = f"Controls needed: {listed(choice.control)}. Optional: {listed(choice.optional_control)}."
+            lines.append(f"  {controls}{context}")
         for left_out in self.left_out:
             name = plain(left_out.name)
             lines.append(f"  Not actionable: {name} ({left_out.reason}).")

@@ -23,13 +23,14 @@ _FEWEST_NUMBERED = 20
 
 @dataclass(frozen=True, eq=False)
 class Roles:
-    """Target, outcome, actionable variables X and control variables Z, each sorted by name."""
+    """Target, outcome, actionable variables X, control variables Z and context, each sorted by name."""
 
     target: str
     outcome: Outcome
     actionable: tuple[str, ...]
     control: tuple[str, ...]
     notes: tuple[str, ...]
+    context: tuple[str, ...] = ()
 
 
 def resolve(
@@ -42,22 +43,24 @@ def resolve(
     groups: str | None = None,
     missing_control: str = "drop",
     named: bool = False,
+    context: str | Sequence[str] | None = None,
 ) -> Roles:
-    """Check the roles and fill in defaults; no column is left out whose rules are named.
+    """Check the roles and fill in defaults; no actionable column is left out whose rules are named.
 
-    `outcome.level` refers to `table.observed(target, weights, control)`, or without the controls if rows that lack one
-    are compared.
+    Columns of the context describe who, and may be controls too. `outcome.level` refers to
+    `table.observed(target, weights, control)`, or without the controls if rows that lack one are compared.
     """
     if table.n_rows == 0:
         raise DataError("the table has no rows")
     _check_column(table, target, "target")
     controls = columns(table, control, "control")
+    who = columns(table, context, "context")
     if weights is not None:
         _check_column(table, weights, "weights")
     if groups is not None:
         _check_column(table, groups, "groups")
     chosen = None if actionable is None else columns(table, actionable, "actionable")
-    _check_disjoint(target, weights, chosen or (), controls)
+    _check_disjoint(target, weights, chosen or (), controls, who)
     if groups is not None and groups in (target, weights, *(chosen or ())):
         raise RoleError("it cannot be the target, the weights or actionable", parameter="groups", value=repr(groups))
 
@@ -91,16 +94,26 @@ def resolve(
             whose = f"column{'s' * (len(constant) > 1)} {listed(constant)}"
             notes.append(f"a rule with a condition on {whose} compares nothing by it: one value only")
     else:
-        taken = {target, weights, groups, *controls}
+        taken = {target, weights, groups, *controls, *who}
         chosen = _usable(observed, default_columns(observed, taken) if chosen is None else chosen, notes)
+    left_out: list[str] = []
+    usable = _usable(observed, who, left_out, "context column")
+    notes += left_out
+    if who and not usable:
+        raise RoleError(f"no column is left{_because(left_out)}; name one whose values differ", parameter="context")
     if not chosen:
-        reasons = "".join(f"; {note}" for note in together([*notes, *table.notes]))
-        reasons = reasons if len(reasons) <= _LONGEST_REASONS else f"{reasons[: _LONGEST_REASONS - 1]}…"
+        others = "and the controls" if not who else "the controls and the context"
         raise RoleError(
             "no actionable column is left; name at least one column, other than the target "
-            f"{target!r} and the controls, whose values differ{reasons}"
+            f"{target!r}{',' * bool(who)} {others}, whose values differ{_because([*notes, *table.notes])}"
         )
-    return Roles(target, resolved, tuple(sorted(chosen)), tuple(sorted(controls)), tuple(notes))
+    return Roles(target, resolved, tuple(sorted(chosen)), tuple(sorted(controls)), tuple(notes), tuple(sorted(usable)))
+
+
+def _because(notes: Sequence[str]) -> str:
+    """Append what was left out, in limited length."""
+    reasons = "".join(f"; {note}" for note in together(notes))
+    return reasons if len(reasons) <= _LONGEST_REASONS else f"{reasons[: _LONGEST_REASONS - 1]}…"
 
 
 def check_randomised(table: Table, roles: Roles, names: str | Sequence[str]) -> None:
@@ -164,7 +177,9 @@ def columns(table: Table, names: str | Sequence[str] | None, role: str) -> tuple
     return listed
 
 
-def _check_disjoint(target: str, weights: str | None, actionable: Sequence[str], control: Sequence[str]) -> None:
+def _check_disjoint(
+    target: str, weights: str | None, actionable: Sequence[str], control: Sequence[str], context: Sequence[str]
+) -> None:
     roles: dict[str, str] = {target: "the target"}
     for role, names in (
         ("the weights", [] if weights is None else [weights]),
@@ -175,6 +190,12 @@ def _check_disjoint(target: str, weights: str | None, actionable: Sequence[str],
             if name in roles:
                 raise RoleError(f"column {name!r} is {roles[name]} and {role}; it can have one role only")
             roles[name] = role
+    for name in context:
+        if (taken := roles.get(name, "a control")) != "a control":
+            fix = "name it in only one of the two" if taken == "actionable" else "leave it out of the context"
+            raise RoleError(
+                f"column {name!r} is {taken}; context describes who and is not acted on: {fix}", parameter="context"
+            )
 
 
 def _constant(table: Table, name: str, missing_counts: bool) -> str | None:
@@ -215,11 +236,11 @@ def default_actionable(table: Table, taken: Collection[str | None], notes: list[
     return _usable(table, default_columns(table, taken), notes)
 
 
-def _usable(table: Table, names: Sequence[str], notes: list[str]) -> tuple[str, ...]:
+def _usable(table: Table, names: Sequence[str], notes: list[str], what: str = "column") -> tuple[str, ...]:
     """Return the columns that allow conditions; `notes` gets those left out."""
     table.read_ahead(names)
     reasons = {name: unusable(table, name) for name in names}
-    notes += left_out_notes("column", reasons)
+    notes += left_out_notes(what, reasons)
     return tuple(name for name in names if reasons[name] is None)
 
 

@@ -14,7 +14,6 @@ from causalrules.language.outcome import resolve_outcome
 from causalrules.language.rules import parse_rule
 from causalrules.policy.contexts import Contexts
 from causalrules.policy.gain import MOST_DEFAULTS, Floats, Mask, PolicyRows, Search
-from causalrules.policy.scoring import context_columns
 from causalrules.result.rule import applied
 from causalrules.search.intake import admitted, read_graph, read_table, resolve_roles
 from causalrules.search.margins import beta_of_rules, count_rules
@@ -110,25 +109,21 @@ def coded_rows(data: Any, question: PolicyQuestion, deadline: Deadline) -> Coded
     table = read_table(data, asked, deadline)
     if table.storage != "memory":
         raise DataError("prescribe needs the rows in memory; read the table, or a sample of it, into memory first")
-    notes: list[str] = []
-    roles = resolve_roles(table, asked, graph)
-    if question.actionable is None:
-        actions = tuple(name for name in roles.actionable if name not in question.contexts)
-        asked = replace(asked, actionable=actions)
-        roles = replace(roles, actionable=actions)
-    observed = table.observed(roles.target, question.weights)
-    taken = (*roles.actionable, roles.target, question.weights)
-    context = context_columns(observed, question.contexts or roles.control, taken, notes)
-    admissibility = admitted(table, roles, graph, asked)
+    context = question.contexts or question.controls
+    if not context:
+        raise RoleError("name the columns that describe who, as in context=['age', 'region']", parameter="context")
+    roles = resolve_roles(table, asked, graph, context=context)
     by_design = set(roles.actionable) <= set(question.randomised)
-    control = roles.control
     if not by_design:
         # People choose actions by their context too: it is adjusted for, as controls are.
-        control = tuple(sorted({*control, *context}))
+        roles = replace(roles, control=tuple(sorted({*roles.control, *roles.context})))
+    admissibility = admitted(table, roles, graph, asked)
+    context, control = roles.context, roles.control
+    if not by_design:
         complete = table.observed(roles.target, question.weights, question.required(control))
         if not complete.n_rows:
             raise DataError("no row has a value of each control and context column; leave one out")
-        roles = replace(roles, control=control, outcome=resolve_outcome(complete, roles.target, roles.outcome.asked))
+        roles = replace(roles, outcome=resolve_outcome(complete, roles.target, roles.outcome.asked))
     cuts = dict(question.cuts or {})
     own = {column: points for column, points in cuts.items() if column in {*roles.actionable, *control}}
     problem = prepare(table, roles, replace(asked, control=control, cuts=own or None)).only
@@ -163,7 +158,7 @@ def coded_rows(data: Any, question: PolicyQuestion, deadline: Deadline) -> Coded
         table=table,
         graph=graph,
         admissibility=admissibility,
-        notes=tuple(dict.fromkeys((*notes, *problem.notes, *language.notes))),
+        notes=tuple(dict.fromkeys((*problem.notes, *language.notes))),
         alerts=problem.alerts,
     )
 

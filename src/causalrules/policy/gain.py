@@ -197,9 +197,12 @@ class Search:
     deadline: Deadline | None = None
     watch: Callable[[int, int], None] | None = None
 
-    def find(self, n: Floats) -> FoundPolicy:
-        """Return the best policy of all defaults, on rows that count this often."""
-        today = self._steps(n, None)
+    def find(self, n: Floats, nearest: bool = False) -> FoundPolicy:
+        """Return the best policy of all defaults, on rows that count this often.
+
+        With `nearest`, where no step stands out, the one nearest to it is found too, which takes longer.
+        """
+        today = self._steps(n, None, -math.inf if nearest else 0.0)
         singles = self._singles(n)
         best, gain = today, self._gain(n, today)
         n_pairs, optimal = today.n_pairs, today.optimal
@@ -211,8 +214,8 @@ class Search:
                 best, gain = found, candidate
         return best._replace(single=singles[0] if singles else None, n_pairs=n_pairs, optimal=optimal)
 
-    def _steps(self, n: Floats, otherwise: FoundStep | None) -> FoundPolicy:
-        """Return the steps over a default."""
+    def _steps(self, n: Floats, otherwise: FoundStep | None, floor: float = 0.0) -> FoundPolicy:
+        """Return the steps over a default; the first has at least this conservative gain, the others one above 0."""
         default = () if otherwise is None else otherwise.action
         steps: list[FoundStep] = []
         nearest, left, total = None, n, float(n.sum())
@@ -220,7 +223,8 @@ class Search:
         while len(steps) < self.most - bool(default) and left.any():
             search = self._enumeration(n, left, got if default else None, total)
             limit = None if self.deadline is None else self.deadline.left()
-            found = find_best(search, threads=self.n_threads, time_limit=limit)
+            least = 0.0 if steps else floor
+            found = find_best(search, threads=self.n_threads, floor=least, time_limit=limit)
             if found.stopped == "interrupted":
                 raise KeyboardInterrupt
             optimal &= found.optimal

@@ -40,7 +40,13 @@ def read_table(data: Any, question: Question, deadline: Deadline) -> Table:
     return read(data, question.na_values, question.query, deadline.left(), question.keep_default_na)
 
 
-def resolve_roles(table: Table, question: Question, graph: CausalGraph | None, named: bool = False) -> Roles:
+def resolve_roles(
+    table: Table,
+    question: Question,
+    graph: CausalGraph | None,
+    named: bool = False,
+    context: Sequence[str] = (),
+) -> Roles:
     """Resolve the roles; where each rule has its own controls, the graph decides what can be actionable."""
     target, outcome, actionable, control = question.target, question.outcome, question.actionable, question.control
     if question.own_controls:
@@ -64,6 +70,7 @@ def resolve_roles(table: Table, question: Question, graph: CausalGraph | None, n
         question.groups,
         question.missing_control,
         named,
+        context,
     )
 
 
@@ -91,13 +98,19 @@ def admitted(
     if question.own_controls:
         allowed = named_columns(table, question.allowed_control, "allowed_control") or columns
         found = own_controls(table, roles, graph, question, allowed, sets)
-        checked = admit_each(
-            roles.target, roles.actionable, found, [name for name in columns if name not in graph.nodes]
-        )
+        absent = [name for name in columns if name not in graph.nodes]
+        checked = admit_each(roles.target, roles.actionable, found, absent, roles.context)
         if not checked or (sets is not None and found.left_out):
             raise InadmissibleError(checked)
         return checked
-    checked = check(graph, target=roles.target, actionable=roles.actionable, control=roles.control, columns=columns)
+    checked = check(
+        graph,
+        target=roles.target,
+        actionable=roles.actionable,
+        control=roles.control,
+        context=roles.context,
+        columns=columns,
+    )
     if not checked and not question.allow_inadmissible:
         raise InadmissibleError(checked)
     return checked

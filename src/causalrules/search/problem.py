@@ -315,6 +315,7 @@ def own_controls(
         sizes=sizes,
         sets=sets,
         held_fixed=held_fixed,
+        context=roles.context,
     )
 
 
