@@ -139,7 +139,8 @@ def compare(rows: Scored, group: Group) -> Compared | None:
 
     G = Σ (1[γ] − s)(ψ − ψ̄),   own² = Σ (1[γ] − s)² (ψ − ψ̄)²,   pooled² = s (1 − s) Σ (ψ − ψ̄)²
 
-    over decided rows, each divided by n s (1 − s); ψ̄ is the mean of all rows.
+    over decided rows, each divided by n s (1 − s); ψ̄ is the mean of all rows. With clusters, own squares are those of
+    their sums, and pooled ones the larger of the two.
     """
     decided, inside = group.decided, group.inside
     n_inside = float(rows.weights[inside].sum())
@@ -153,7 +154,7 @@ def compare(rows: Scored, group: Group) -> Compared | None:
     scale = n * share * (1 - share)
     contrast = sum(w * a * r for w, a, r in zip(weights, lean, centred, strict=True)) / scale
     own = math.sqrt(sum_of_squares(np.asarray(lean * centred), weights, clusters)) / scale
-    squares = sum_of_squares(centred, weights, None)
+    squares = max(sum_of_squares(centred, weights, each) for each in (None, clusters))
     pooled = math.sqrt(share * (1 - share) * squares) / scale
     outside = decided & ~inside
     within, without = (mean(rows.psi[side], rows.weights[side]) for side in (inside, outside))

@@ -8,8 +8,9 @@ with the share s of the rows where it is decided,
 and G/(n s(1 − s)) is the contrast: the effect inside less that outside. If the effect is the same for all, ψ − ψ̄ is
 noise whose sign is as likely to be the other, and the largest |t| of all groups is compared with the largest after
 random changes of signs (of whole groups of dependent rows, if there are any). With c the value that those exceed in a
-share of 5 %, contrasts less c standard errors hold for all groups together, and the group is listed first whose
-contrast is at least the most.
+share of 5 %, contrasts less c standard errors hold for all groups together. The group with the largest |t| is listed
+first: what is chosen is what is tested. (Choosing by the contrast less c standard errors, or by the gain s(1 − s) times
+that, finds planted groups no better, and true gains on ACIC 2016 are smaller.)
 
 The next group is searched among the rows of none of the groups above, with changes of signs of its own, and its p-value
 is at least that of the group above. The first step errs in at most 5 % of tables without differences; the others are
@@ -333,14 +334,10 @@ class _Signs:
 def _best(
     rows: Scored, groups: _Groups, draws: _Signs, whole: float, sign: float, least: float
 ) -> tuple[Segment, tuple[int, ...]]:
-    """Return the group whose contrast is at least the most; where none stands out, that with the largest statistic."""
+    """Return the group with the largest statistic, and its conditions."""
     critical, inside = draws.critical(draws.largest), draws.critical(draws.inside)
-    size = np.where(groups.valid, np.abs(groups.contrast), -np.inf)
     statistic = np.where(groups.valid, np.abs(groups.statistic), -np.inf)
-    bound = size - critical * groups.error if math.isfinite(critical) else np.full(len(size), -np.inf)
-    value = bound if bound.max() > 0 else statistic
-    top = float(value.max())
-    tied = np.flatnonzero(value >= top - _TIED * max(abs(top), float(size[np.argmax(value)])))
+    tied = np.flatnonzero(statistic >= statistic.max() * (1 - _TIED))
 
     def order(place: int) -> tuple[bool, int, str]:
         better = sign * groups.contrast[place] > 0

@@ -275,7 +275,9 @@ class Search:
         """Return the gain of a policy over today's practice, per row."""
         total = float(n.sum())
         served = zip(self.parts(n, found), self.actions(found), strict=True)
-        return sum(float(part.sum()) / total * self.over_today(part, action).effect for part, action in served)
+        return sum(
+            float(part.sum()) / total * self.over_today(part, action).effect for part, action in served if part.any()
+        )
 
     @staticmethod
     def actions(found: FoundPolicy) -> list[Numbers]:

@@ -112,7 +112,7 @@ class Segment(Plain):
 
 @dataclass(frozen=True, repr=False)
 class SegmentList(Readable, Sequence[Segment]):
-    """The groups in which an action works better or worse than elsewhere, most certain first.
+    """The groups in which an action works better or worse than elsewhere, the most certain first.
 
     Attributes
     ----------
