@@ -24,6 +24,7 @@ LAYERS = [
     ("rules",),
     ("stepwise",),
     ("report",),
+    ("policy",),
     ("trust",),
     ("result",),
     ("search",),

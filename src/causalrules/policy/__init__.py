@@ -1,0 +1,1 @@
+"""Who should get what: contexts, groups and policies."""
