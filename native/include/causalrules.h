@@ -4,6 +4,7 @@ typedef struct Rows Rows;
 typedef struct Search Search;
 typedef struct Part Part;
 typedef struct Permutations Permutations;
+typedef struct Enumeration Enumeration;
 
 typedef struct {
     int32_t done;
@@ -113,6 +114,57 @@ Permutations *cr_permutations_new(const Table *table, size_t n_outcomes, const E
 int32_t cr_permutations_step(Permutations *permutations, double seconds);
 int32_t cr_permutations_ratios(const Permutations *permutations, double *ratios, size_t n_outcomes);
 void cr_permutations_free(Permutations *permutations);
+
+/* Conditions of contexts, or of actions, and the codes of the columns that they are on; negative codes are missing, and no
+   condition holds. A conjunction has at most `most` conditions (2): on two columns, or on one that both of them narrow. */
+typedef struct {
+    size_t n_conditions;
+    const uint32_t *columns;
+    const int32_t *low;
+    const int32_t *high;
+    size_t n_columns;
+    const int32_t *const *codes;
+    size_t most;
+} Conjunctions;
+
+/* n_total: the rows of the whole table. range, variances: of the target there, and in each stratum. betas: for each number
+   of conditions of a context, from 0 to the most, those for each number of an action. */
+typedef struct {
+    uint64_t n_total;
+    double range;
+    size_t n_strata;
+    const double *variances;
+    uint64_t min_rows;
+    const double *betas;
+} EnumerationOptions;
+
+/* The gain is NaN if there is no pair. */
+typedef struct {
+    int32_t is_found;
+    int32_t is_stopped;
+    uint32_t n_context;
+    uint32_t n_action;
+    uint32_t context[2];
+    uint32_t action[2];
+    double gain;
+    uint64_t n_pairs;
+} BestPair;
+
+/* The pair of a context and an action with the highest conservative gain. defaults: not 0 where a row has the default; null
+   if all have. The contexts lie in slots, the first that without a condition; a call tries those of some, and returns the
+   best whose gain is at least `floor`. `stop` may be null; when another thread writes anything but 0 there, the call
+   ends soon. Several threads may call it at once. */
+Enumeration *cr_enumeration_new(const Conjunctions *context, const Conjunctions *action, size_t n_rows,
+                                const int32_t *strata, const uint64_t *weights, const double *targets,
+                                const uint8_t *defaults, const EnumerationOptions *options);
+int64_t cr_enumeration_slots(const Enumeration *enumeration);
+int32_t cr_enumeration_best(const Enumeration *enumeration, size_t first, size_t last, double floor, int32_t *stop,
+                            BestPair *found);
+/* The gains of the actions for everybody, except those without a contrast; returns their number, and fills nothing if it
+   is more than capacity. Each has room for two conditions. */
+int64_t cr_enumeration_everybody(const Enumeration *enumeration, double *gains, size_t *lengths, uint32_t *conditions,
+                                 size_t capacity);
+void cr_enumeration_free(Enumeration *enumeration);
 
 /* The value of a rule of `length` conditions and the bound over a box of counts, for anyone who wants to check them: NaN
    where they make no sense. failing: null for all that is not covered. */

@@ -7,6 +7,7 @@
 pub mod bits;
 mod ffi;
 mod permutations;
+mod policy;
 pub mod rows;
 pub mod score;
 pub mod search;

@@ -23,7 +23,7 @@ def body(text: str, name: str) -> int:
 def test_no_file_is_long() -> None:
     lines = {name: len(text.splitlines()) for name, text in FILES.items()}
     print(f"{sum(lines.values()):,} lines in {len(lines)} files, the longest of {max(lines.values())}")
-    assert sum(lines.values()) <= 9_000
+    assert sum(lines.values()) <= 10_500
     assert max(lines.values()) <= 500
 
 

@@ -4,6 +4,7 @@
 //! A panic never crosses into the caller: it becomes an error like any other.
 
 mod border;
+mod enumeration;
 mod permutations;
 mod rows;
 mod score;

@@ -3,6 +3,7 @@
 
 mod boxes;
 mod kernels;
+mod policy;
 mod searches;
 mod tables;
 mod trace;
