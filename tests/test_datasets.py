@@ -19,7 +19,7 @@ from causalrules import datasets
 from causalrules.estimators import scores
 from causalrules.exceptions import OptionError, RoleError
 
-TABLES = [datasets.titanic, datasets.kidney_stones, datasets.berkeley, datasets.renewals]
+TABLES = [datasets.titanic, datasets.kidney_stones, datasets.berkeley, datasets.renewals, datasets.campaign]
 POPULATION = datasets.paper_population()
 
 
@@ -207,3 +207,16 @@ def test_renewals_have_the_effects_that_they_promise() -> None:
         means = table.assign(holds=holds[name]).groupby([*others, "holds"])["renewed"].mean().unstack()
         sizes = table.groupby(others).size()
         assert np.average(means[True] - means[False], weights=sizes) == pytest.approx(truth, abs=0.012), name
+
+
+def test_campaigns_help_whom_they_promise_to_help() -> None:
+    table = datasets.campaign(n_rows=200_000, seed=3, library="pandas")
+    old = (table["age"] >= 50) & (table["region"] == "south")
+    new = table["visits"] <= 1
+    assert old.mean() == pytest.approx(0.22, abs=0.01)
+    assert new.mean() == pytest.approx(0.2, abs=0.01)
+    for action, group, truth in (("letter", old, 0.2), ("call", new, 0.18)):
+        assert (table[action] == "yes").mean() == pytest.approx(0.5, abs=0.01)
+        for inside, effect in ((group, truth), (~group, 0.0)):
+            means = table[inside].groupby(action)["bought"].mean()
+            assert means["yes"] - means["no"] == pytest.approx(effect, abs=0.012), action

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Self
 
 from causalrules.policy.segments import SegmentList
 from causalrules.policy.steps import Prescription
@@ -14,6 +15,11 @@ class Segments(SegmentList):
 
     A sequence of `Segment`, the most certain first: see the attributes of both.
     """
+
+    @classmethod
+    def of(cls, found: SegmentList) -> Self:
+        """Return the groups with these methods."""
+        return cls(**{item.name: getattr(found, item.name) for item in fields(found)})
 
 
 @dataclass(frozen=True, repr=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,22 +12,17 @@ import numpy as np
 from causalrules import __version__
 from causalrules.discovery import measure_named
 from causalrules.estimators.intervals import beta_of_confidence
-from causalrules.exceptions import InadmissibleError
 from causalrules.policies import Policy, Segments
 from causalrules.policy.coding import Coded, coded_rows
-from causalrules.policy.differing import search, shown
+from causalrules.policy.finding import find_segments
 from causalrules.policy.gain import BASELINE, FoundPolicy, Search, compare
 from causalrules.policy.held_out import held_out_value
-from causalrules.policy.scoring import scored_action
 from causalrules.policy.steps import PolicyStep, Single
 from causalrules.question import ContextQuestion, PolicyQuestion, asks, asks_about
 from causalrules.result.verdict import CLAIMS, UNCHECKED
 from causalrules.search.deadline import Deadline
-from causalrules.search.run import threads
 
 if TYPE_CHECKING:
-    from causalrules.graph.admissibility import Admissibility
-    from causalrules.result.rule import RuleResult
     from causalrules.rules import RuleSet
 
 
@@ -51,73 +45,8 @@ def for_whom(data: Any, action: Any, question: ContextQuestion) -> Segments:
     """
     controls = set(question.controls)
     cuts = {column: points for column, points in dict(question.cuts or {}).items() if column in controls}
-    return segments(measure_named(data, action, question.about_all(cuts=cuts or None)), 0, question)
-
-
-def segments(rules: RuleSet, place: int, question: ContextQuestion) -> Segments:
-    """Search for the groups in which a rule of a result works better, or worse."""
-    deadline = Deadline.after(question.time_limit)
-    scored = scored_action(rules, place, question)
-    rule, rows = rules[place], scored.rows
-    admissibility = _admitted(rules, rule, scored.context, question)
-    found = search(
-        rows,
-        k=question.k,
-        error_rate=question.error_rate,
-        min_coverage=question.min_coverage,
-        permutations=question.permutations,
-        seed=question.seed,
-        sign=-1.0 if question.direction == "decrease" else 1.0,
-        n_threads=threads(question.n_jobs),
-        deadline=deadline,
-    )
-    clip = rule.kind.clip
-    everybody = rows.counts > 0
-    effect, error = rows.mean(rows.psi), rows.error(rows.psi, everybody)
-    reach = beta_of_confidence(1 - question.error_rate)
-    return Segments(
-        segments=tuple(shown(each, clip, scored.centre) for each in found.segments),
-        candidate=None if found.candidate is None else shown(found.candidate, clip, scored.centre),
-        rule=rule,
-        effect=effect,
-        low=clip(effect - reach * error),
-        high=clip(effect + reach * error),
-        level=rows.mean(rows.first) + scored.centre,
-        level_without=rows.mean(rows.second) + scored.centre,
-        context=scored.context,
-        control=scored.control,
-        n_rows=scored.n_rows,
-        n_compared=scored.n_compared,
-        n_no_overlap=scored.n_no_overlap,
-        n_groups=found.n_groups,
-        permutations=found.permutations,
-        by_models=scored.by_models,
-        known_shares=scored.known_shares,
-        question=question,
-        alerts=rules.alerts,
-        notes=tuple(dict.fromkeys((*scored.notes, *rules.notes))),
-        versions=rules.versions,
-        admissibility=admissibility,
-        graph=rules.graph,
-        source=rules.source,
-        library=rules.library,
-    )
-
-
-def _admitted(
-    rules: RuleSet, rule: RuleResult, context: Sequence[str], question: ContextQuestion
-) -> Admissibility | None:
-    """Check the context by the causal graph, and raise an InadmissibleError unless that is allowed."""
-    if rules.graph is None:
-        return None
-    from causalrules.graph.admissibility import check
-
-    columns = sorted({condition.column for condition in rule.conditions})
-    control = [*rule.control, *rule.held_fixed]
-    checked = check(rules.graph, target=rules.question.target, actionable=columns, control=control, context=context)
-    if not checked and not checked.identified and not question.allow_inadmissible:
-        raise InadmissibleError(checked)
-    return checked
+    rules = measure_named(data, action, question.about_all(cuts=cuts or None))
+    return Segments.of(find_segments(rules, 0, question))
 
 
 @asks(PolicyQuestion)

@@ -12,7 +12,7 @@ import inspect
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, MISSING, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 from causalrules.exceptions import OptionError
 from causalrules.options import (
@@ -431,6 +431,12 @@ class ContextQuestion(Question):
     def contexts(self) -> tuple[str, ...]:
         """The names of the context columns; empty if not named."""
         return _names(self.context)
+
+    @classmethod
+    def like(cls, question: Question, **given: Any) -> Self:
+        """Return a question with the options that it shares with another one, and those given."""
+        shared = {name for name, _ in options(cls)} & {name for name, _ in options(type(question))}
+        return cls(**{**{name: getattr(question, name) for name in shared}, **given})
 
     def about_all(self, **changes: Any) -> Question:
         """Return the question about everybody, with these changes."""

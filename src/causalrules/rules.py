@@ -6,17 +6,22 @@ Optional parts are imported where they are used: a search and its printed rules 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from causalrules.exceptions import CausalRulesWarning, DataError, RoleError
+from causalrules.exceptions import CausalRulesWarning, DataError, OptionError, RoleError
+from causalrules.question import ContextQuestion
 from causalrules.report import notebook, tables, terminal
 from causalrules.result import frames, frontier, sql
 from causalrules.result.result import Result, with_graph
 from causalrules.result.rule import RuleResult
 from causalrules.result.variations import Variations, variations
+from causalrules.text import counted
+
+if TYPE_CHECKING:
+    from causalrules.policies import Segments
 
 Watcher = Callable[[int, int], None]
 _INSIDE = {
@@ -472,6 +477,75 @@ class RuleSet(Result):
         class ≤ 2: 0.32
         """
         return variations(self, place)
+
+    def for_whom(
+        self,
+        context: str | Sequence[str] | None = None,
+        rule: int = 0,
+        *,
+        k: int = 5,
+        max_context: int = 2,
+        min_coverage: float = 0.05,
+        max_bins: int = 8,
+        cuts: Mapping[str, Sequence[Any]] | None = None,
+        error_rate: float | None = None,
+        permutations: int | None = None,
+        seed: int = 0,
+        n_jobs: int = -1,
+        time_limit: float | None = None,
+    ) -> Segments:
+        """Search for the groups of rows in which a rule of the list works better, or worse, than on the others.
+
+        Parameters
+        ----------
+        context
+            Columns that describe who: nobody acts on them, and they were there before the action. By default the
+            controls of the rule.
+        rule
+            The index of the rule in the list, from 0.
+        k, max_context, min_coverage, max_bins, cuts, error_rate, permutations, seed, n_jobs, time_limit
+            As in `for_whom`.
+
+        Returns
+        -------
+        Segments
+            The groups whose effect differs from that on the others, allowing for the search.
+
+        Examples
+        --------
+        >>> import causalrules as cr
+        >>> rules = cr.discover(cr.datasets.campaign(), "bought", actionable="letter", randomised="letter")
+        >>> groups = rules.for_whom(["age", "region", "visits"])
+        >>> print(groups[0])
+        age ≥ 50 ∧ region = south
+        """
+        from causalrules.policies import Segments
+        from causalrules.policy.finding import find_segments
+
+        if not -len(self) <= rule < len(self):
+            said = f"the list has {counted(len(self), 'rule')}, counted from 0"
+            raise OptionError(said, parameter="rule", value=str(rule))
+        chosen, known = self[rule], self.question
+        control = sorted({*chosen.control, *chosen.held_fixed})
+        controlled = {column: points for column, points in dict(known.cuts or {}).items() if column in control}
+        question = ContextQuestion.like(
+            known,
+            context=context,
+            control=control,
+            randomised=[name for name in known.randomised if name in {each.column for each in chosen.conditions}],
+            k=k,
+            max_context=max_context,
+            min_coverage=min_coverage,
+            max_bins=max_bins,
+            cuts={**controlled, **(cuts or {})} or None,
+            error_rate=known.error_rate if error_rate is None else error_rate,
+            permutations=permutations,
+            seed=seed,
+            n_jobs=n_jobs,
+            time_limit=time_limit,
+            allow_inadmissible=self.admissibility is not None and not self.admissibility,
+        )
+        return Segments.of(find_segments(self, rule, question))
 
     def to_json(self, path: str | PathLike[str] | None = None) -> str:
         """Return the result as JSON.

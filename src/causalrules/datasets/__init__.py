@@ -1,4 +1,4 @@
-"""Example data: three classics of confounding, a simulated shop, and the population of the paper.
+"""Example data: three classics of confounding, two simulated firms, and the population of the paper.
 
 Tables are pandas data frames if pandas is installed, else dicts of columns; `library` overrides that.
 """
@@ -15,7 +15,16 @@ import numpy as np
 from causalrules.datasets._frame import frame
 from causalrules.datasets.population import PaperPopulation, TrueRule
 
-__all__ = ["PaperPopulation", "TrueRule", "berkeley", "kidney_stones", "paper_population", "renewals", "titanic"]
+__all__ = [
+    "PaperPopulation",
+    "TrueRule",
+    "berkeley",
+    "campaign",
+    "kidney_stones",
+    "paper_population",
+    "renewals",
+    "titanic",
+]
 
 _TITANIC: dict[str, Callable[[str], Any]] = {
     "survived": int,
@@ -141,6 +150,49 @@ def renewals(n_rows: int = 4000, seed: int = 0, library: str | None = None) -> A
     for name, happened in {"app": app, "newsletter": newsletter}.items():
         columns[name] = np.where(happened, "yes", "no").tolist()
     columns["renewed"] = (draw.random(n_rows) < chance).astype(int).tolist()
+    return frame(columns, library)
+
+
+def campaign(n_rows: int = 4000, seed: int = 0, library: str | None = None) -> Any:
+    """Simulate an experiment in which two actions help different customers. The truth is known.
+
+    Columns: age (years), region (north, south, east), visits (to the shop, in the year before), letter and call
+    (whether the customer got one), bought (0, 1). Letters and calls were drawn by lot, each for half of the customers,
+    independently. A letter raises purchases by 20 points among customers of 50 years and more in the south (about 22 %
+    of all), and by nothing elsewhere; a call by 18 points among those who came at most once (about 20 %), and by
+    nothing elsewhere.
+
+    Parameters
+    ----------
+    n_rows
+        Number of customers.
+    seed
+        Seed of the random numbers.
+    library
+        "pandas", "polars" or "dict"; by default pandas if it is installed, else a dict.
+
+    Returns
+    -------
+    table
+        A data frame or a dict of columns.
+
+    Examples
+    --------
+    >>> customers = campaign(library="dict")
+    >>> len(customers["bought"]), sum(customers["bought"])
+    (4000, 973)
+    """
+    draw = np.random.default_rng(seed)
+    age = 20 + draw.permutation(n_rows) % 60
+    region = draw.choice(["north", "south", "east"], n_rows, p=[0.3, 0.45, 0.25])
+    visits = np.minimum(draw.poisson(3, n_rows), 10)
+    call, letter = draw.random(n_rows) < 0.5, draw.random(n_rows) < 0.5
+    helped = 0.2 * (letter & (age >= 50) & (region == "south")) + 0.18 * (call & (visits <= 1))
+    chance = 0.1 + 0.03 * visits + 0.06 * (region == "north") + helped
+    columns: dict[str, list[Any]] = {"age": age.tolist(), "region": region.tolist(), "visits": visits.tolist()}
+    for name, happened in {"letter": letter, "call": call}.items():
+        columns[name] = np.where(happened, "yes", "no").tolist()
+    columns["bought"] = (draw.random(n_rows) < chance).astype(int).tolist()
     return frame(columns, library)
 
 

@@ -106,7 +106,26 @@ class Segment(Plain):
         return SUPPORTED if self.stands_out else NOT_SUPPORTED
 
     def covers(self, data: Any) -> Any:
-        """Return which rows of a table are in the group, as `RuleResult.covers` does."""
+        """Return which rows of a table satisfy the conditions of the group.
+
+        Parameters
+        ----------
+        data
+            Whatever `for_whom` reads.
+
+        Returns
+        -------
+        numpy.ndarray
+            Of bool, one per row. Rows with a missing value in one of the columns are not covered.
+
+        Examples
+        --------
+        >>> import causalrules as cr
+        >>> customers = cr.datasets.campaign()
+        >>> groups = cr.for_whom(customers, "letter = yes", "bought", context=["age", "region"], randomised="letter")
+        >>> groups[0].text, int(groups[0].covers(customers).sum())
+        ('age ≥ 50 ∧ region = south', 896)
+        """
         return applied(self.conditions, data)[0]
 
 

@@ -25,7 +25,7 @@ from causalrules.language.kinds import BINARY, KINDS, MEAN
 from causalrules.language.missing import MissingControls
 from causalrules.language.propositions import Proposition
 from causalrules.payload import from_json, to_json
-from causalrules.question import OWN_CONTROLS, Question
+from causalrules.question import OWN_CONTROLS, Question, options
 from causalrules.result.declared import Declared
 from causalrules.result.evidence import RuleEvidence, SearchEvidence
 from causalrules.result.measured import Measured, StratumEffect, StratumSums, Sums
@@ -38,6 +38,7 @@ from causalrules.writing import replace_file
 if TYPE_CHECKING:
     from causalrules.result.result import Result
 
+Q = TypeVar("Q", bound=Question)
 S = TypeVar("S", "_StepProof", "_Effort")
 
 SCHEMA = "causalrules/3"
@@ -57,6 +58,24 @@ _STRATUM_NUMBERS = (
     "overlap",
 )
 _LARGEST_COUNT = 2**53
+# The types of what a question asks about.
+_ROLES: dict[str, Any] = {
+    **dict.fromkeys(("target", "outcome", "estimator"), str),
+    **dict.fromkeys(("actionable", "control", "context"), tuple[str, ...]),
+    **dict.fromkeys(("reference", "baseline"), tuple[str, Any] | None),
+    **dict.fromkeys(("weights", "groups"), str | None),
+    "holdout": float | None,
+    "cost": tuple[tuple[str, float], ...] | None,
+}
+# Results from before these options used those of the paper.
+_OLDER = {
+    "missing": "false",
+    "control_bins": 4,
+    "adjust": "strata",
+    "stepwise": False,
+    "missing_control": "value",
+    "keep_default_na": False,
+}
 # Kinds that are not named in JSON: the form of the strata (counts or sums) distinguishes them.
 _BY_STRATA = (BINARY, MEAN)
 
@@ -165,7 +184,12 @@ class _Payload:
 
 def write(rules: Result, path: str | os.PathLike[str] | None) -> str:
     """Return a Result as JSON, and write it to a file atomically."""
-    text = json.dumps(as_json(rules), indent=1, allow_nan=False)
+    return dump(as_json(rules), path)
+
+
+def dump(payload: dict[str, Any], path: str | os.PathLike[str] | None) -> str:
+    """Return JSON types as text, and write it to a file atomically."""
+    text = json.dumps(payload, indent=1, allow_nan=False)
     if path is not None:
         replace_file(Path(path), text + "\n")
     return text
@@ -180,8 +204,8 @@ def as_json(rules: Result, most_strata: int | None = None) -> dict[str, Any]:
         "question": to_json(
             question.kept() | {"cuts": question.cuts or (), "source": rules.source, "calibrated": calibrated}
         ),
-        "rules": [_rule(rule, most_strata) for rule in rules],
-        "nearest": None if rules.nearest is None else _rule(rules.nearest, most_strata),
+        "rules": [rule_as_json(rule, most_strata) for rule in rules],
+        "nearest": None if rules.nearest is None else rule_as_json(rules.nearest, most_strata),
         "rungs": [rung._asdict() for rung in rules.rungs],
         "proof": to_json(
             _Proof(rules.optimal, rules.upper_bound, rules.gap, rules.stopped, _proven(_StepProof, rules.steps))
@@ -211,28 +235,32 @@ def _proven(kind: type[S], steps: Sequence[StepProof]) -> tuple[S, ...]:
     return tuple(kind(**{item.name: getattr(step, item.name) for item in fields(kind)}) for step in steps)
 
 
-def read(source: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the arguments of Result from a JSON text or file."""
+def parse(source: str | os.PathLike[str], schemas: Sequence[str]) -> dict[str, Any]:
+    """Return the object of one of these schemas from a JSON text or file."""
     text, place = _text(source)
     try:
         payload = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{place} is not JSON: {error}; pass what to_json() wrote") from error
-    if not isinstance(payload, dict) or payload.get("schema") not in _READ:
+    if not isinstance(payload, dict) or payload.get("schema") not in schemas:
         found = payload.get("schema") if isinstance(payload, dict) else None
-        raise DataError(f"{place} has the schema {found!r:.60}; this version reads {shorten(_READ)}")
-    question, known = _question(payload.get("question")), from_json(_Payload, payload, "")
+        raise DataError(f"{place} has the schema {found!r:.60}; this version reads {shorten(schemas)}")
+    return payload
+
+
+def read(source: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the arguments of Result from a JSON text or file."""
+    payload = parse(source, _READ)
+    question, known = read_question(payload.get("question"), Question), from_json(_Payload, payload, "")
     nearest = payload.get("nearest")
     return {
-        "rules": tuple(
-            _read_rule(rule, question) for rule in from_json(tuple[Any, ...], payload.get("rules"), "rules")
-        ),
+        "rules": tuple(read_rule(rule, question) for rule in from_json(tuple[Any, ...], payload.get("rules"), "rules")),
         "question": question,
         "origin": _read_origin(known.proof, known.run),
-        "nearest": None if nearest is None else _read_rule(nearest, question),
+        "nearest": None if nearest is None else read_rule(nearest, question),
         "rungs": tuple(Rung(rung.level, rung.n_rows) for rung in known.rungs),
-        "admissibility": _read_admissibility(payload.get("admissibility")),
-        "graph": _read_graph(payload.get("graph")),
+        "admissibility": read_admissibility(payload.get("admissibility")),
+        "graph": read_graph(payload.get("graph")),
         "source": from_json(str | None, payload["question"].get("source"), "source"),  # type: ignore[arg-type]
         "library": default_library(),
         **{
@@ -278,11 +306,13 @@ def _list(payload: dict[str, Any], name: str) -> tuple[Any, ...]:
     return from_json(tuple[Any, ...], payload.get(name), name)
 
 
-def _read_admissibility(payload: Any) -> Admissibility | None:
+def read_admissibility(payload: Any) -> Admissibility | None:
+    """Read the check of the roles by a causal graph."""
     return None if payload is None else Admissibility.from_dict(payload)
 
 
-def _read_graph(payload: Any) -> CausalGraph | None:
+def read_graph(payload: Any) -> CausalGraph | None:
+    """Read a causal graph."""
     try:
         graph: CausalGraph | None = from_json(CausalGraph | None, payload, "graph")  # type: ignore[arg-type]
     except (GraphError, RoleError) as error:
@@ -290,7 +320,8 @@ def _read_graph(payload: Any) -> CausalGraph | None:
     return graph
 
 
-def _rule(rule: RuleResult, most_strata: int | None) -> dict[str, Any]:
+def rule_as_json(rule: RuleResult, most_strata: int | None = None) -> dict[str, Any]:
+    """Return a rule in JSON types."""
     measured, criterion = rule.measured, rule.criterion
     strata = list(enumerate(rule.strata))
     if most_strata is not None:
@@ -331,7 +362,8 @@ def _stratum(measured: Measured, place: int, stratum: StratumEffect) -> dict[str
     return {"labels": dict(stratum.labels), **numbers}
 
 
-def _read_rule(payload: Any, question: Question) -> RuleResult:
+def read_rule(payload: Any, question: Question) -> RuleResult:
+    """Read what `rule_as_json` wrote; the question has the options of its search."""
     if not isinstance(payload, dict):
         raise DataError(f"a rule must be an object, not {type(payload).__name__}")
     conditions = tuple(map(Proposition.from_dict, _list(payload, "conditions")))
@@ -441,29 +473,21 @@ def _check_rows(n_rows: int) -> None:
         raise DataError("strata: a rule has no rows")
 
 
-def _question(payload: Any) -> Question:
-    """Read what `Question.kept` wrote; the options validate it."""
+def read_question(payload: Any, kind: type[Q]) -> Q:
+    """Read what `Question.kept` wrote for a question of this kind; the options validate it."""
     if not isinstance(payload, dict):
         raise DataError(f"question must be an object, not {type(payload).__name__}")
-    known = {item.name: payload[item.name] for item in fields(Question) if item.name in payload}
-    for name in ("target", "outcome", "estimator"):
-        known[name] = from_json(str, known.get(name), f"question.{name}")
-    for name in ("actionable", "control"):
-        if (name, known.get(name)) != ("control", OWN_CONTROLS):
-            known[name] = from_json(tuple[str, ...], known.get(name), f"question.{name}")
-    by_length = isinstance(known.get("beta"), list)
-    known["beta"] = from_json(tuple[float, ...] if by_length else float, known.get("beta"), "question.beta")
-    known["reference"] = from_json(tuple[str, Any] | None, known.get("reference"), "question.reference")  # type: ignore[arg-type]
-    # Results from before these options used those of the paper.
-    older = {"missing": "false", "control_bins": 4, "adjust": "strata", "stepwise": False, "missing_control": "value"}
-    older |= {"keep_default_na": False}
-    known = {**older, **known}
+    names = {name for name, _ in options(kind)}
+    known = {name: value for name, value in {**_OLDER, **payload}.items() if name in names}
+    for name, expected in _ROLES.items():
+        if name in names and (name, known.get(name)) != ("control", OWN_CONTROLS):
+            known[name] = from_json(expected, known.get(name), f"question.{name}")
+    if "beta" in names:
+        by_length = isinstance(known.get("beta"), list)
+        known["beta"] = from_json(tuple[float, ...] if by_length else float, known.get("beta"), "question.beta")
     known["cuts"] = from_json(tuple[tuple[str, tuple[str, ...]], ...], known.get("cuts") or [], "question.cuts") or None
-    known["holdout"] = from_json(float | None, known.get("holdout"), "question.holdout")  # type: ignore[arg-type]
-    for name in ("weights", "groups"):
-        known[name] = from_json(str | None, known.get(name), f"question.{name}")  # type: ignore[arg-type]
     try:
-        return Question(**known)
+        return kind(**known)
     except OptionError as error:
         raise DataError(f"question: {error}") from error
 
