@@ -100,11 +100,13 @@ def check_segments(seed: int, few: int = 0) -> int:
         maxima = sorted(oracle.flipped(scored, compared, signs.T), reverse=True)
         critical = maxima[int(0.2 * 30) - 1]
         rank = [abs(one.t) for one in compared]
-        top = [one for one, each in zip(compared, rank, strict=True) if each >= max(rank) - 1e-7]
+        top = [one for one, each in zip(compared, rank, strict=True) if each >= max(rank) * (1 - 1e-9)]
         inside = own.contexts.sides([contexts.language.numbers([each])[0] for each in segment.conditions])[0]
         chosen = [one for one in top if np.array_equal(one.group.inside, inside)]
         assert chosen, f"{segment.text} is not the best"
         best = chosen[0]
+        if abs(best.t) < 1e-9:
+            continue
         better = any(sign * one.contrast > 1e-9 for one in top)
         assert segment.benefits_more == (sign * best.contrast > 0) == better
         assert np.isclose(segment.contrast, best.contrast)
