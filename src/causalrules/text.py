@@ -196,17 +196,22 @@ def points(value: float | None) -> str:
     return "no number" if value is None or math.isnan(value) else f"{number(100 * value, 1)} points"
 
 
-def amount(value: float | None) -> str:
-    """Format a number in the units of a column, to about four digits.
+def amount(value: float | None, *column: float | None) -> str:
+    """Format a number in the units of a column, to about four digits: those of the largest number beside it, if any.
 
     >>> amount(1794.3424), amount(-0.01234), amount(2_000_000)
     ('1,794', '−0.01234', '2,000,000')
+    >>> amount(0.6439, 0.6439, 1.39961), amount(1.39961, 0.6439, 1.39961)
+    ('0.644', '1.400')
     """
     if value is None or math.isnan(value):
         return "–"
-    digits = 4 if value == 0 else max(0, 3 - math.floor(math.log10(abs(value))))
-    text = f"{value:,.{min(digits, 10)}f}"
-    return (text.rstrip("0").rstrip(".") if "." in text else text).replace("-", "−")
+    beside = {abs(each) for each in column if each is not None and math.isfinite(each)}
+    largest = max(beside, default=abs(value))
+    digits = 4 if largest == 0 else max(0, 3 - math.floor(math.log10(largest)))
+    text = f"{value:z,.{min(digits, 10)}f}"
+    alone = len(beside) < 2 and "." in text
+    return (text.rstrip("0").rstrip(".") if alone else text).replace("-", "−")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

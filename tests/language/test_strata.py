@@ -78,6 +78,8 @@ def test_long_numeric_controls_are_binned_and_said():
     result = combine(read({"age": list(range(100))}), ("age",)).strata()
     assert [label["age"] for label in result.labels] == ["0 to 24", "25 to 49", "50 to 74", "75 to 99"]
     assert result.notes == ("control 'age' has 100 values, binned into 4: 0 to 24, 25 to 49, 50 to 74, 75 to 99",)
+    many = combine(read({"age": list(range(100))}), ("age",), control_bins=20).strata()
+    assert many.notes == ("control 'age' has 100 values, binned into 20: 0 to 5, 6 to 11, 12 to 17, …, 96 to 99",)
     given_cuts = combine(read({"age": list(range(100))}), ("age",), cuts={"age": [9]}).strata()
     assert [label["age"] for label in given_cuts.labels] == ["0 to 9", "10 to 99"]
 

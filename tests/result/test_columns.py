@@ -91,3 +91,29 @@ def test_names_of_times(name: str) -> None:
 @pytest.mark.parametrize("name", ["overtime", "sometimes", "DurationMonth", "years", "days_off", "update"])
 def test_names_that_are_no_times(name: str) -> None:
     assert not says_time(name, 100)
+
+
+def test_a_condition_in_all_of_whose_rows_the_outcome_happens_is_a_leak() -> None:
+    rng = np.random.default_rng(0)
+    visit, coin = (rng.random(4000) < 0.1).astype(int), rng.integers(0, 2, 4000)
+    bought = visit * (rng.random(4000) < 0.1)  # too rare to explain much of the outcome
+    data = {"bought": bought, "coin": coin, "visit": visit}
+    (found,) = cr.evaluate(data, ["bought = 1", "coin = 1"], "visit").alerts
+    assert found.columns == ("bought",)
+    assert f"visit = 1 in all of the {bought.sum()} rows with bought = 1" in found.sentence
+    (never,) = cr.evaluate(data | {"stayed": 1 - bought}, ["stayed = 0"], "visit", 0).alerts
+    assert "visit = 0 in none of" in never.sentence
+    assert not cr.evaluate(data, ["bought = 1"], "visit", randomised="bought").alerts
+    # Three rows in a row happen by chance.
+    few = data | {"few": (np.arange(4000) == np.flatnonzero(visit)[0]).astype(int)}
+    assert not cr.evaluate(few, ["few = 1", "coin = 1"], "visit").alerts
+
+
+def test_columns_that_add_up_to_the_target_are_a_leak() -> None:
+    rng = np.random.default_rng(0)
+    before, gained, age = rng.normal(70, 15, 1000), rng.normal(2, 8, 1000), rng.integers(20, 80, 1000)
+    data = {"before": before, "after": before + gained, "age": age, "gained": gained}
+    (found,) = cr.evaluate(data, "before <= 60 and after >= 75", "gained").alerts
+    assert (found.kind, found.columns) == ("leak suspected", ("after", "before"))
+    assert "100 % of the variance of gained" in found.sentence
+    assert not cr.evaluate(data, "before <= 60 and age >= 40", "gained").alerts

@@ -109,3 +109,17 @@ def test_trust_leaves_the_word_and_p_as_they_are() -> None:
         trusted = rules.trust(19, 5, progress=False)
         assert [rule.p_value for rule in trusted] == [rule.p_value for rule in rules]
         assert [rule.verdict.evidence for rule in trusted] == [rule.verdict.evidence for rule in rules]
+
+
+def test_words_above_named_rules_are_about_their_own_test() -> None:
+    rng = np.random.default_rng(0)
+    x, other = rng.integers(0, 2, 400), rng.integers(0, 2, 400)
+    y = (rng.random(400) < 0.4 + 0.06 * x).astype(int)
+    named = cr.evaluate({"x": x, "other": other, "y": y}, ["x = 1", "other = 1"], "y")
+    # Supported by p, within the margin of the conservative effect: nothing was shuffled.
+    assert [rule.verdict.evidence for rule in named] == ["supported", "not supported"]
+    assert not named[0].stands_out
+    assert "permutations" not in str(named)
+    one = str(cr.evaluate({"other": other, "y": y}, "other = 1", "y"))
+    assert "p is " in one
+    assert "number of rules" not in one

@@ -293,7 +293,8 @@ LARGE, WEAK, NEGATIVE = (80, 20, 20, 80), (35, 65, 25, 75), (20, 80, 80, 20)
         (of_counts((20, 0, 20, 80), p_value=0.01), TESTED, "supported", "permutations", None),
         (of_counts(LARGE, (0, 0, 90, 110), p_value=0.01), TESTED, "supported", "permutations", None),
         (of_counts(LARGE, (0, 0, 90, 111), p_value=0.01), TESTED, "cannot tell", "overlap", "50 % of the rows have no"),
-        (of_counts((40, 60, 0, 0), p_value=1.0), TESTED, "cannot tell", "overlap", "100 % of the rows have no"),
+        (of_counts((40, 60, 0, 0), p_value=1.0), TESTED, "cannot tell", "overlap", "there is no row to compare with"),
+        (of_counts((0, 0, 40, 60), p_value=1.0), TESTED, "cannot tell", "overlap", "no row satisfies it"),
     ],
 )
 def test_the_verdict_rests_on_one_criterion(

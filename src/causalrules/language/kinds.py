@@ -82,15 +82,27 @@ class OutcomeKind:
         """
         return f"{self._number(value, self.places)}{'' if math.isnan(value) else self.sign}"
 
+    def levels(self, fails: float, holds: float, *effects: float | None) -> tuple[str, str]:
+        """Format the two levels between which an effect lies, with the decimals of it, or of the effects of a column.
+
+        >>> BINARY.levels(0.106, 0.183), BINARY.levels(0.0057, 0.0125), MEAN.levels(0.6439, 1.39961)
+        (('10.6 %', '18.3 %'), ('0.57 %', '1.25 %'), ('0.644', '1.400'))
+        """
+        places = None if self.places is None else self.places + self._are_small(*(effects or (holds - fails,)))
+        first, second = (
+            f"{self._number(each, places, fails, holds)}{'' if math.isnan(each) else self.sign}"
+            for each in (fails, holds)
+        )
+        return first, second
+
     def figure(self, value: float | None, *column: float | None) -> str:
         """Format a difference without its unit: with one more decimal below 1, as all numbers of its column.
 
         >>> BINARY.figure(-0.054), BINARY.figure(0.0042), BINARY.figure(-0.054, 0.0042), MEAN.figure(0.054)
         ('−5.4', '0.42', '−5.40', '0.054')
         """
-        return self._number(
-            value, None if self.places is None else self.places + self._are_small(*(column or (value,)))
-        )
+        places = None if self.places is None else self.places + self._are_small(*(column or (value,)))
+        return self._number(value, places, *column)
 
     def _are_small(self, *values: float | None) -> bool:
         """Return whether one of these differences is below 1 as it is written, and not 0."""
@@ -98,9 +110,9 @@ class OutcomeKind:
             each is not None and 0 < abs(each) * self.scale < 1 - 0.5 * 10.0 ** -(self.places or 0) for each in values
         )
 
-    def _number(self, value: float | None, places: int | None) -> str:
+    def _number(self, value: float | None, places: int | None, *column: float | None) -> str:
         scaled = math.nan if value is None else self.scale * value
-        return amount(scaled) if places is None else number(scaled, places)
+        return amount(scaled, *column) if places is None else number(scaled, places)
 
     def difference(self, value: float | None) -> str:
         """Format a difference.
@@ -122,20 +134,23 @@ class OutcomeKind:
         """
         return self._between(effect, low, high, self.unit)
 
-    def figures(self, effect: float | None, low: float | None, high: float | None) -> str:
-        """Format a difference with its interval, without the unit.
+    def figures(self, effect: float | None, low: float | None, high: float | None, *column: float | None) -> str:
+        """Format a difference with its interval, without the unit, like all differences of its column.
 
-        >>> BINARY.figures(0.054, -0.021, 0.13)
-        '5.4 (−2.1 to 13.0)'
+        >>> BINARY.figures(0.054, -0.021, 0.13), BINARY.figures(0.054, -0.021, 0.13, 0.054, 0.0042)
+        ('5.4 (−2.1 to 13.0)', '5.40 (−2.10 to 13.00)')
         """
-        return self._between(effect, low, high)
+        return self._between(effect, low, high, "", *column)
 
-    def _between(self, effect: float | None, low: float | None, high: float | None, unit: str = "") -> str:
+    def _between(
+        self, effect: float | None, low: float | None, high: float | None, unit: str = "", *column: float | None
+    ) -> str:
         if effect is None or low is None or high is None or math.isnan(effect):
             return "not measurable"
-        return f"{f'{self.figure(effect)} {unit}'.rstrip()} ({self.between(low, high, effect)})"
+        column = column or (effect,)
+        return f"{f'{self.figure(effect, *column)} {unit}'.rstrip()} ({self.between(low, high, *column)})"
 
-    def between(self, low: float, high: float, *column: float) -> str:
+    def between(self, low: float, high: float, *column: float | None) -> str:
         """Format an interval without the unit.
 
         >>> BINARY.between(-0.021, 0.13)

@@ -17,6 +17,8 @@ from causalrules.data.table import Table
 from causalrules.language.cuts import Cuts, cut
 from causalrules.language.propositions import format_value, shortened
 
+# Bins named in a note, in addition to the last; of more, the first half of them.
+_MOST_BINS = 6
 # Names of the prognostic score, for a binary outcome and for a mean.
 SCORES = ("predicted probability", "predicted mean")
 
@@ -285,9 +287,12 @@ def combine(
             ends[column], _ = cut(column, histogram, bins, cuts, notes)
         names[column] = bin_names(histogram.values, ends[column])
         if len(ends[column]) < n_values:
+            *shown, last = names[column][:-1]
+            if len(shown) > _MOST_BINS:
+                shown = [*shown[: _MOST_BINS // 2], "…"]
             notes.append(
                 f"control {column!r} has {n_values:,} values, binned into {len(ends[column])}: "
-                f"{', '.join(names[column][:-1])}"
+                f"{', '.join([*shown, last])}"
             )
     levels = _levels(table, ends) if combining is None else combining.levels(ends)
     return Combined(table, ends, names, tuple(notes), tuple(levels))

@@ -194,7 +194,9 @@ def warning(rules: Result) -> str | None:
         return _why_empty(rules)
     best = rules[0]
     found = any(rule.verdict.found for rule in rules)
-    if found and not best.stands_out and best.criterion.estimator in ("pooled", "reliable"):
+    # Named rules have no search to allow for; in groups p may come from a t test.
+    shuffled = not rules.is_named and best.verdict.basis == "permutations"
+    if found and shuffled and not best.stands_out and best.criterion.estimator in ("pooled", "reliable"):
         sharper = "" if best.margin_scale < 1 else ", which are sharper than its margin,"
         return (
             f"No conservative {rules.noun} is beyond 0, but permutations{sharper} tell rules from chance: see the "
@@ -210,7 +212,7 @@ def warning(rules: Result) -> str | None:
         nearest = "" if best.stands_out or named else " The list has what came nearest."
         least, sign = min(p_values)
         return (
-            f"{nothing(rules)}: p, adjusted for the {'number of rules' if named else 'search'}, is "
+            f"{nothing(rules)}: p{_adjusted_for(rules)} is "
             f"{'at least ' * (len(rules) > 1)}{p_number(least, sign)} {p_needed(sign, error_rate(rules))}.{nearest}"
         )
     if best.value > 0 or best.stands_out:
@@ -236,6 +238,13 @@ def warning(rules: Result) -> str | None:
             f"zero or {other}."
         )
     return f"No rule has a positive value: the best is {number(best.value)} ({best.criterion.estimator})."
+
+
+def _adjusted_for(rules: Result) -> str:
+    """Say what p-values are adjusted for, if for anything."""
+    if rules.is_named:
+        return ", adjusted for the number of rules," if len(rules) > 1 else ""
+    return ", adjusted for the search,"
 
 
 def nothing(rules: Result) -> str:

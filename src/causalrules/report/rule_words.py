@@ -198,7 +198,7 @@ def conditions(rule: RuleResult) -> list[tuple[str, str, str]]:
 
 def headline(rule: RuleResult, rules: Result) -> tuple[str, str]:
     """Return the words before and after the rule in the headline."""
-    holds, fails = rule.kind.level(rule.p_do_rule), rule.kind.level(rule.p_do_not_rule)
+    fails, holds = rule.kind.levels(rule.p_do_not_rule, rule.p_do_rule)
     of_what = f"the {rule.kind.level_of(rules.question.outcome)}"
     told = rule.verdict.evidence != "cannot tell"
     if told and rule.verdict.claim in ("by design", "identified") and rules.claim != "association":
@@ -224,15 +224,13 @@ def _estimate(rule: RuleResult, rules: Result) -> str:
     if math.isnan(rule.effect):
         return covered
     noun = f"Adjusted {rules.noun}" if control_of(rule, rules) or rule.held_fixed else rules.noun.capitalize()
-    level, kind = rule.kind.level, rule.kind
+    kind = rule.kind
+    fails, holds = kind.levels(rule.p_do_not_rule, rule.p_do_rule)
     undecided = "" if not rule.n_undecided else f" {_undecided(rule, rules)}."
     fixed, estimate = "", kind.with_interval(rule.effect, *rule.interval) + ", with a 95 % interval"
     if not rules.is_named:
         estimate, fixed = bounded(rule), f" {sentence(f'95 % {FIXED}: {kind.between(*rule.interval)}')}"
-    return (
-        f"{noun}: {estimate}; {level(rule.p_do_rule)} where the rule holds instead of {level(rule.p_do_not_rule)}."
-        f"{fixed} {covered}{undecided}"
-    )
+    return f"{noun}: {estimate}; {holds} where the rule holds instead of {fails}.{fixed} {covered}{undecided}"
 
 
 def _undecided(rule: RuleResult, rules: Result) -> str:

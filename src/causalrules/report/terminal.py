@@ -100,14 +100,15 @@ def headings(rules: Result, explain: bool = False) -> list[str]:
 
 def cells(rule: RuleResult, rules: Result, explain: bool = False) -> list[str]:
     """Return the cells of a rule below `headings`; intervals are only of rules named in advance."""
-    shown, level, column = rule.kind.figure, rule.kind.level, [each.effect for each in rules]
-    effect = rule.kind.figures(rule.effect, *rule.interval) if rules.is_named else shown(rule.effect, *column)
+    shown, column = rule.kind.figure, [each.effect for each in rules]
+    fails, holds = rule.kind.levels(rule.p_do_not_rule, rule.p_do_rule, *column)
+    effect = rule.kind.figures(rule.effect, *rule.interval, *column) if rules.is_named else shown(rule.effect, *column)
     known = {
         "value": shown(rule.value),
         rule_words.least(rules): rule_words.bound(rule, lambda bound: shown(bound, *column)),
         "conservative": rule_words.conservative(rule).removesuffix(f" {rule.kind.unit}"),
         "p": p_number(rule.p_value, rule.p_sign),
-        "fails → holds": f"{level(rule.p_do_not_rule).removesuffix(' %')} → {level(rule.p_do_rule)}",
+        "fails → holds": f"{fails.removesuffix(' %')} → {holds}",
         "applies to": percent(rule.coverage),
         "evidence": rule.verdict.evidence,
     }

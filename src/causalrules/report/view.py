@@ -304,7 +304,7 @@ def lead_of(rules: Result) -> int | None:
 
 
 def _rule(rule: RuleResult, rules: Result) -> RuleView:
-    level = rule.kind.level
+    fails, holds = rule.kind.levels(rule.p_do_not_rule, rule.p_do_rule)
     evidence, claim = answers(rule)
     ordered = sorted(rule.strata, key=lambda stratum: -stratum.n)
     return RuleView(
@@ -314,8 +314,8 @@ def _rule(rule: RuleResult, rules: Result) -> RuleView:
         ),
         evidence=evidence,
         claim=claim,
-        holds=level(rule.p_do_rule),
-        fails=level(rule.p_do_not_rule),
+        holds=holds,
+        fails=fails,
         estimate=rule.kind.with_interval(rule.effect, *rule.interval)
         if rules.is_named
         else rule.kind.difference(rule.effect),

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 _DETERMINES, _FEW = 0.95, 20
 # Minimum share of the variance of a numeric and of a binary target that a column explains, in this many bins at most.
 _EXPLAINS, _EXPLAINS_BINARY, _BINS = 0.5, 0.8, 20
+# Minimum share of the variance of a numeric target that the columns of a rule determine together, by a line.
+_TOGETHER = 0.9
+# Maximum probability that the outcome happens, or fails to, in every row of a condition by chance.
+_BY_CHANCE = 1e-6
 # Share of the rows with a value of their own that only identifiers have, and minimum rows to tell.
 _DIFFERENT, _FEWEST_ROWS = 0.95, 100
 # Columns named in a sentence.
@@ -34,7 +38,7 @@ def column_alerts(rules: Result) -> tuple[Alert, ...]:
     rows = None if rules.problem is None else rules.problem.first.controls
     if rows is not None:
         table, categorical = rows.table, rules.question.categorical
-        found[0] = found[0] or _explaining(rules, columns, rows)
+        found[0] = found[0] or _explaining(rules, columns, rows) or _always(rules, rows) or _adding_up(rules, rows)
         numbers = [name for name in columns if table.kinds[name] is Kind.NUMBER and name not in categorical]
         found += [_identifiers(numbers, table), _times(numbers, columns, table)]
     return tuple(alert for alert in found if alert is not None)
@@ -69,6 +73,58 @@ def _explaining(rules: Result, columns: Sequence[str], rows: Controls) -> Alert 
         "it may be a control"
     )
     return Alert(LEAK, tuple(name for _, name in found), sentence)
+
+
+def _always(rules: Result, rows: Controls) -> Alert | None:
+    """Alert of a condition in whose rows a binary outcome always happens, or never does."""
+    y, counts = rows.y, rows.frequencies.astype(np.float64)
+    if not rules.kind.binary:
+        return None
+    share = float(np.average(y, weights=counts))
+    conditions = dict.fromkeys(condition for rule in rules for condition in rule.conditions)
+    for condition in conditions:
+        if condition.column in rules.question.randomised:
+            continue
+        values = rows.table.histogram(condition.column).values
+        here = rows.table.select(condition.column, condition.holds(values))
+        n, happened = float(counts[here].sum()), float(counts[here] @ y[here])
+        often = share if happened == n else 1 - share
+        if n < _FEW or happened not in (0, n) or not 0 < often < _BY_CHANCE ** (1 / n):
+            continue
+        sentence = (
+            f"{rules.question.outcome} in {'all' if happened else 'none'} of the {n:,.0f} rows with {condition.text}; "
+            f"if {plain(condition.column)} is measured with the outcome or follows it, leave it out"
+        )
+        return Alert(LEAK, (condition.column,), sentence)
+    return None
+
+
+def _adding_up(rules: Result, rows: Controls) -> Alert | None:
+    """Alert of a rule whose quantities determine a numeric target together, as two measurements their difference."""
+    y, counts = rows.y, rows.frequencies.astype(np.float64)
+    for rule in rules if not rules.kind.binary else ():
+        used = sorted({condition.column for condition in rule.conditions} - set(rules.question.randomised))
+        used = [name for name in used if rows.table.kinds[name] is Kind.NUMBER]
+        if len(used) < 2:
+            continue
+        x = np.column_stack([rows.table.quantities(name) for name in used])
+        known = np.isfinite(x).all(axis=1) & np.isfinite(y)
+        if counts[known].sum() < _FEWEST_ROWS:
+            continue
+        middle = np.average(x[known], axis=0, weights=counts[known])
+        root = np.sqrt(counts[known])
+        target = root * (y[known] - np.average(y[known], weights=counts[known]))
+        columns = root[:, None] * (x[known] - middle) / (np.ptp(x[known], axis=0) + (np.ptp(x[known], axis=0) == 0))
+        left = target - columns @ np.linalg.lstsq(columns, target, rcond=None)[0]
+        share = 1 - float(left @ left) / float(target @ target) if target.any() else 0.0
+        if share >= _TOGETHER:
+            sentence = (
+                f"{listed(used)} together determine {percent(share, 0)} of the variance of "
+                f"{plain(rules.question.target)}, as parts do their sum or difference; leave out what is measured with "
+                "the outcome or follows it; what came before it may be a control"
+            )
+            return Alert(LEAK, tuple(used), sentence)
+    return None
 
 
 def _explained(name: str, rows: Controls) -> float:

@@ -382,13 +382,20 @@ def read_rule(payload: Any, question: Question) -> RuleResult:
         conditions,
         _read_measured(payload, 0 if question.reference is not None else None),
         criterion,
-        p_value=from_json(float | None, payload.get("p_value"), "p_value"),  # type: ignore[arg-type]
+        p_value=_read_p(payload.get("p_value")),
         evidence=from_json(RuleEvidence | None, payload.get("evidence"), "evidence"),  # type: ignore[arg-type]
         control=from_json(tuple[str, ...], payload.get("control", list(question.controls)), "control"),
         held_fixed=from_json(tuple[str, ...], payload.get("held_fixed", []), "held_fixed"),
         missing_control=_read_missing(payload.get("missing_control")),
         alone=_read_alone(payload.get("alone")),
     )
+
+
+def _read_p(payload: Any) -> float | None:
+    p_value: float | None = from_json(float | None, payload, "p_value")  # type: ignore[arg-type]
+    if p_value is not None and not 0 <= p_value <= 1:
+        raise DataError(f"p_value: {p_value!r:.40} is not between 0 and 1")
+    return p_value
 
 
 def _read_measured(payload: dict[str, Any], n_open: int | None) -> Measured:

@@ -208,6 +208,9 @@ def _tested(rule: RuleResult, known: Circumstances) -> tuple[str, str, list[str]
     """Return the evidence by the test, its basis, the words for it, and why it is not supported; empty if it is."""
     covered, failing, _ = rule.measured.sides
     inside = comparable(covered, failing)
+    if not covered.n.any() or not failing.n.any():
+        words = "there is no row to compare with" if covered.n.any() else "no row satisfies it"
+        return CANNOT_TELL, "overlap", [], words
     if rule.overlap < MOST_ROWS:
         share = percent(1 - rule.overlap, 0)
         words = f"{share} of the rows have no comparison group, at most {percent(1 - MOST_ROWS, 0)} may lack one"
