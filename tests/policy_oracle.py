@@ -74,20 +74,26 @@ def groups(codes: Integers, conditions: Sequence[Condition], longest: int, short
 
 @dataclass(frozen=True)
 class Scored:
-    """Rows with their scores; `weights` are how often each row occurs, `clusters` rows that go together."""
+    """Rows with their scores; `weights` are how often each row occurs, `clusters` rows that go together.
+
+    `spread` is the variance of each score if outcomes varied on both sides as on the row's own.
+    """
 
     psi: Floats
     weights: Floats
     clusters: Integers | None = None
+    spread: Floats | None = None
 
     @classmethod
-    def of(cls, psi: Any, weights: Any = None, clusters: Any = None) -> Scored:
+    def of(cls, psi: Any, weights: Any = None, clusters: Any = None, spread: Any = None) -> Scored:
         psi = np.asarray(psi, np.float64)
         weights = np.ones(len(psi)) if weights is None else np.asarray(weights, np.float64)
-        return cls(psi, weights, None if clusters is None else np.asarray(clusters))
+        clusters = None if clusters is None else np.asarray(clusters)
+        return cls(psi, weights, clusters, None if spread is None else np.asarray(spread, np.float64))
 
     def part(self, rows: Rows) -> Scored:
-        return Scored(self.psi[rows], self.weights[rows], None if self.clusters is None else self.clusters[rows])
+        others = [None if each is None else each[rows] for each in (self.clusters, self.spread)]
+        return Scored(self.psi[rows], self.weights[rows], *others)
 
     @property
     def centred(self) -> Floats:
@@ -120,11 +126,12 @@ class Compared(NamedTuple):
     contrast: float
     own_error: float
     pooled_error: float
+    even_error: float = 0.0
 
     @property
     def error(self) -> float:
-        """The standard error of the contrast: the larger of that from both sides' own squares, and the pooled one."""
-        return max(self.own_error, self.pooled_error)
+        """The standard error of the contrast: the largest of its own, the pooled one, and that of even sides."""
+        return max(self.own_error, self.pooled_error, self.even_error)
 
     @property
     def t(self) -> float:
@@ -158,7 +165,9 @@ def compare(rows: Scored, group: Group) -> Compared | None:
     pooled = math.sqrt(share * (1 - share) * squares) / scale
     outside = decided & ~inside
     within, without = (mean(rows.psi[side], rows.weights[side]) for side in (inside, outside))
-    return Compared(group, share, n_inside, n - n_inside, within, without, float(contrast), own, pooled)
+    spread = np.zeros(len(centred)) if rows.spread is None else rows.spread[decided]
+    even = math.sqrt(sum(w * a * a * h for w, a, h in zip(weights, lean, spread, strict=True))) / scale
+    return Compared(group, share, n_inside, n - n_inside, within, without, float(contrast), own, pooled, even)
 
 
 def all_compared(

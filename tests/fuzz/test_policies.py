@@ -65,7 +65,8 @@ def check_segments(seed: int, few: int = 0) -> int:
     weights = rng.integers(1, 4, n_rows).astype(float) if random.random() < 0.4 else np.ones(n_rows)
     clusters = rng.integers(0, 8, n_rows) if random.random() < 0.4 else None
     coverage, sign = random.choice([0.0, 0.05, 0.2]), random.choice([1.0, -1.0])
-    rows = Scored(contexts, weights, rng.random(n_rows) < 0.5, psi, np.zeros(n_rows), clusters)
+    spread = rng.exponential(size=n_rows) * random.choice([0.0, 1.0, 3.0])
+    rows = Scored(contexts, weights, rng.random(n_rows) < 0.5, psi, np.zeros(n_rows), spread, clusters)
     draws: list[tuple[Any, NDArray[Any]]] = []
 
     class Recorded(differing._Signs):
@@ -89,7 +90,7 @@ def check_segments(seed: int, few: int = 0) -> int:
     listed = [*found.segments, *([] if found.candidate is None else [found.candidate])]
     assert bool(listed) == bool(draws)
     for segment, (own, signs) in zip(listed, draws, strict=False):
-        scored = oracle.Scored.of(own.psi, own.counts, own.group)
+        scored = oracle.Scored.of(own.psi, own.counts, own.group, own.spread)
         own_codes = np.column_stack(own.contexts.codes)
         compared = []
         for group in oracle.groups(own_codes, conditions, contexts.max_context):

@@ -78,8 +78,8 @@ class Contexts:
         codes = tuple(table.codes(name, language.ends[name]) for name in language.columns)
         return cls(language, codes, max_context)
 
-    def only(self, rows: NDArray[np.bool_]) -> Contexts:
-        """Return some of the rows."""
+    def only(self, rows: NDArray[Any]) -> Contexts:
+        """Return some of the rows, by a mask or by their places."""
         return Contexts(self.language, tuple(codes[rows] for codes in self.codes), self.max_context)
 
     @property

@@ -15,9 +15,9 @@ from causalrules.search.run import threads
 from causalrules.text import counted
 
 if TYPE_CHECKING:
+    from causalrules.graph.admissibility import Admissibility
     from causalrules.policy.differing import Search
     from causalrules.policy.scoring import ScoredAction
-    from causalrules.graph.admissibility import Admissibility
     from causalrules.question import ContextQuestion
     from causalrules.result.result import Result
     from causalrules.result.rule import RuleResult

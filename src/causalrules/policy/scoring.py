@@ -120,6 +120,7 @@ def scored_action(rules: Result, place: int, question: ContextQuestion) -> Score
         covered[inside],
         scores.first[inside],
         scores.second[inside],
+        scores.spread(controls.y, (covered, failing))[inside],
         group,
     )
     n_compared = int(counts.sum())

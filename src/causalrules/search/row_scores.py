@@ -67,6 +67,17 @@ class RowScores(NamedTuple):
         """ψ of each row."""
         return self.first - self.second
 
+    def spread(self, y: Vector, sides: Sides) -> Vector:
+        """Return the variance of each score if the target varied on both sides as on the row's own.
+
+        That is (y − μ)²(1/e₁ + 1/e₀). A row on neither side has the square of its distance from the mean score.
+        """
+        means, chances = self.nuisances
+        inverse = sum(1 / np.maximum(chance, 1e-12) for chance in chances)
+        own = np.where(sides[0], y - means[0], y - means[1]) ** 2 * inverse
+        apart = (self.difference - self.difference[self.inside].mean()) ** 2
+        return np.where(sides[0] | sides[1], own, apart)
+
 
 def row_scores(y: Vector, counts: NDArray[np.int64], sides: Sides, nuisances: Nuisances) -> RowScores | None:
     """Return the scores of rows; None if a side has too few rows with overlap.
