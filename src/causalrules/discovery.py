@@ -32,7 +32,7 @@ from causalrules.search.margins import beta_of_rules
 from causalrules.search.problem import Problem, own_controls, prepare
 from causalrules.search.rows import excludes_reference
 from causalrules.stepwise import SearchedList, search_list, with_beta
-from causalrules.text import together
+from causalrules.text import listed, plain, shorten, together
 from causalrules.trust.declared import check_declared
 
 if TYPE_CHECKING:
@@ -121,6 +121,8 @@ def evaluate(data: Any, rule: Any, question: Question) -> RuleSet:
     listed = rule if isinstance(rule, list) else [rule]
     named = [parse_rule(each, table) if isinstance(each, str) else tuple(each) for each in listed]
     sets = [sorted({condition.column for condition in conditions}) for conditions in named]
+    for conditions in named:
+        _refuse_other_conditions(question, conditions)
     actions = question.actions or sorted({column for columns in sets for column in columns})
     roles = _roles(table, replace(question, actionable=actions), graph, named=True)
     check_randomised(table, roles, question.randomised)
@@ -168,11 +170,12 @@ def _measured(
     number = {condition: index for index, condition in enumerate(problem.language.propositions)}
     rules = tuple((0.0, tuple(number[condition] for condition in conditions)) for conditions in named)
     if question.reference is not None:
-        column, _ = question.reference
+        column, value = question.reference
         for conditions, (_, numbers) in zip(named, rules, strict=True):
             if not excludes_reference(problem.of(numbers).rows, numbers):
                 raise RoleError(
-                    f"{describe(conditions)!r} does not exclude the reference rows; add a condition on {column!r}",
+                    f"{describe(conditions)!r} does not exclude the reference rows, {plain(column)} = "
+                    f"{plain(str(value))}; name other values of {plain(column)}",
                     parameter="rule",
                 )
     nothing = search.Progress(0.0, None, -math.inf, 0.0, 0)
@@ -256,8 +259,16 @@ def _table(data: Any, question: Question, deadline: Deadline) -> Table:
 
 
 def _roles(table: Table, question: Question, graph: CausalGraph | None, named: bool = False) -> Roles:
-    """Resolve the roles; where each rule has its own controls, the graph decides what can be actionable."""
+    """Resolve the roles; where each rule has its own controls, the graph decides what can be actionable.
+
+    With reference rows, it is their column alone.
+    """
     target, outcome, actionable, control = question.target, question.outcome, question.actionable, question.control
+    if question.reference is not None:
+        column, _ = question.reference
+        if others := [name for name in question.actions if name != column]:
+            raise _other_columns(question, others, "actionable", shorten(others))
+        actionable = named_columns(table, [column], "reference")
     if question.own_controls:
         if graph is None:
             raise RoleError(
@@ -279,6 +290,36 @@ def _roles(table: Table, question: Question, graph: CausalGraph | None, named: b
         question.groups,
         question.missing_control,
         named,
+    )
+
+
+def _refuse_other_conditions(question: Question, rule: Sequence[Proposition]) -> None:
+    """Raise a RoleError if a rule has conditions on other columns than that of the reference rows."""
+    if question.reference is not None:
+        column, _ = question.reference
+        if others := sorted({condition.column for condition in rule} - {column}):
+            action = describe([condition for condition in rule if condition.column == column])
+            raise _other_columns(question, others, "rule", repr(describe(rule)), action)
+
+
+def _other_columns(
+    question: Question, others: Sequence[str], parameter: str, given: str, action: str = ""
+) -> RoleError:
+    """Return the error that rules compared with reference rows have conditions on other columns.
+
+    Reference rows need not satisfy these: such rules would compare the treated of a group with the untreated of
+    everybody.
+    """
+    assert question.reference is not None
+    column, value = question.reference
+    action = action or f"{column} = …"
+    return RoleError(
+        f"the reference rows are all rows of {plain(column)} = {plain(str(value))}, whatever their "
+        f"{listed(others, 'or')}; give conditions on {plain(column)} alone, and ask for whom it works with context: "
+        f"cr.for_whom(data, {action!r}, target={question.target!r}, context=[{shorten(others)}], "
+        f"reference={{{column!r}: {value!r}}})",
+        parameter=parameter,
+        value=given,
     )
 
 
