@@ -175,7 +175,7 @@ def _punch(rng: Generator, columns: Columns, gaps: str, level: NDArray[Any]) -> 
         columns[name] = values if columns[name].dtype.kind != "f" else np.where(lost, np.nan, columns[name])
 
 
-REFERENCE = {"reference": {"arm": "placebo"}}
+REFERENCE = {"reference": {"arm": "placebo"}, "actionable": "arm"}
 DECREASE = {"direction": "decrease"}
 SHAPES = (
     Noise("outcome 1 %, 1 stratum", strata=1, target=0.01),

@@ -102,7 +102,8 @@ def drawn(choose: Choose) -> Ladder:
     }
     if reference:
         arms = sorted({row["x0"] for row in asked.observed if row["x0"] is not None}, key=str)
-        options |= {"reference": ("x0", choose(arms)), "max_bins": 8}
+        rows = [{name: value for name, value in row.items() if name == "x0" or name not in kinds} for row in asked.rows]
+        options |= {"rows": rows, "actionable": {"x0": kinds["x0"]}, "reference": ("x0", choose(arms)), "max_bins": 8}
     return Ladder(**{**vars_of(asked), **options})
 
 
@@ -198,8 +199,7 @@ def agree(found: cr.RuleSet, asked: Ladder) -> int:
     above: set[str] = set()
     for rule in found:
         own_columns = {condition.column for condition in rule.conditions}
-        arm = set() if asked.reference is None else {asked.reference[0]}
-        assert not (own_columns - arm) & above
+        assert asked.reference is not None or not own_columns & above
         above |= own_columns
     if asked.reference is None:
         rungs = asked.rungs([rule for _, rule in listed]) if listed else []

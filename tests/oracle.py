@@ -486,38 +486,46 @@ def asked(
     max_bins: int,
     control_bins: int,
     unknown: bool,
-    reference: Callable[[Row], bool] | None = None,
-    naming: str = "",
+    reference: tuple[str, Any] | None = None,
     missing_control: str = "drop",
 ) -> Asked:
-    """Return the rows with a target as codes: 1 where a condition holds, 0 where it fails, −1 where it is missing.
+    """Return the rows with a target as codes: the place of a value among all of its column, −1 where it is missing.
 
-    `naming` is the only condition that excludes the reference rows.
+    `reference` is a column and the value of the reference rows.
     """
     observed = compared(rows, target, control, missing_control)
     ids = list(observed)
     label = strata(observed, control, max_bins, control_bins)
     number = {key: place for place, key in enumerate(dict.fromkeys(label[i] for i in ids))}
-    texts, columns = [], []
+    found = []
+    codes: dict[str, dict[int, int]] = {}
     for column, kind in actionable.items():
+        known = {i: observed[i][column] for i in ids if not is_missing(observed[i][column])}
+        place = {value: number for number, value in enumerate(sorted(set(known.values())))}
         for condition in propositions(observed, {column: kind}, max_bins):
-            if len(condition.rows) == len(ids):
-                continue  # constant columns have no role
-            texts.append(condition.text)
-            columns.append([-1 if is_missing(observed[i][column]) else int(i in condition.rows) for i in ids])
-    order = sorted(range(len(texts)), key=lambda place: texts[place])
+            if len(condition.rows) < len(ids):  # constant columns have no role
+                own = [place[known[i]] for i in condition.rows]
+                found.append((condition.text, (len(codes), min(own), max(own))))
+        codes[column] = {i: place[value] for i, value in known.items()}
+    found.sort()
+    excluded, is_reference = None, None
+    if reference is not None:
+        column, value = reference
+        is_reference = frozenset(k for k, i in enumerate(ids) if observed[i][column] == value)
+        code = next(codes[column][ids[k]] for k in is_reference)
+        excluded = list(codes).index(column), code, code
     values = [target(observed[i]) for i in ids]
     table = Coded(
         strata=[number[label[i]] for i in ids],
         target=[value for value in values if value is not None],
-        columns=[columns[place] for place in order],
-        conditions=[(place, 1, 1) for place in range(len(order))],
+        columns=[[own.get(i, -1) for i in ids] for own in codes.values()],
+        conditions=[condition for _, condition in found],
         weights=[1] * len(ids),
         unknown=unknown,
-        reference=None if reference is None else frozenset(k for k, i in enumerate(ids) if reference(observed[i])),
-        codes=next(((place, 0, 0) for place, which in enumerate(order) if texts[which] == naming), None),
+        reference=is_reference,
+        codes=excluded,
     )
-    return Asked(table, len(number), [texts[place] for place in order], ids)
+    return Asked(table, len(number), [text for text, _ in found], ids)
 
 
 # --- the ladder: each rule adds to those above it, whose columns are held fixed
@@ -627,14 +635,14 @@ class Ladder:
 
     def step(self, above: Sequence[Sequence[Condition]]) -> Step | None:
         """Return the step below these rules; None if no condition is left."""
-        rows, arm = self.observed, None if self.reference is None else self.reference[0]
-        fixed = sorted({each.column for rule in above for each in rule} - {arm})
+        rows = self.observed
+        fixed = [] if self.reference else sorted({each.column for rule in above for each in rule})
         conditions = [each for each in self.every_condition if each.column not in fixed]
-        for rule in above:  # rules about other arms have the same reference rows
-            own = [each for each in rule if each.column == arm]
-            low, high = max((each.low for each in own), default=0), min((each.high for each in own), default=-1)
-            conditions = [each for each in conditions if each.column != arm or each.high < low or each.low > high]
-        if not conditions or (arm is not None and not any(each.column == arm for each in conditions)):
+        if self.reference is not None:
+            for rule in above:  # rules about other arms have the same reference rows
+                low, high = max(each.low for each in rule), min(each.high for each in rule)
+                conditions = [each for each in conditions if each.high < low or each.low > high]
+        if not conditions:
             return None
         stratum_of, predicted = self._strata(fixed, above)
         names = list(dict.fromkeys(each.column for each in conditions))
@@ -644,10 +652,10 @@ class Ladder:
         is_reference = None
         excluded = None
         if self.reference is not None:
-            assert arm is not None
-            is_reference = frozenset(i for i, row in enumerate(rows) if row[arm] == self.reference[1])
-            code = _bin(self.reference[1], self.bins_of[arm])
-            excluded = names.index(arm), code, code
+            arm, value = self.reference
+            is_reference = frozenset(i for i, row in enumerate(rows) if row[arm] == value)
+            code = _bin(value, self.bins_of[arm])
+            excluded = 0, code, code
         table = Coded(
             strata=[number[each] for each in label],
             target=[sign * y for y in self.levels],

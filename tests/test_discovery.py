@@ -6,13 +6,14 @@ import json
 import math
 import random
 import re
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import causalrules as cr
@@ -116,9 +117,9 @@ def all_tables(draw: st.DrawFn) -> tuple[SmallTable, bool]:
 
 
 def brute_force(
-    small: SmallTable, question: dict[str, Any], beta: Any, reference: bool, margin_scale: float = 1.0
+    small: SmallTable, question: dict[str, Any], beta: Any, reference: Any, margin_scale: float = 1.0
 ) -> tuple[oracle.Asked, list[oracle.CodedRule]]:
-    """Return every rule with its value; `reference`: are rules compared with the rows where x0 is false?"""
+    """Return every rule with its value; `reference` is a column and the value of the rows to compare with."""
     sign = -1 if question["direction"] == "decrease" else 1
     asked = oracle.asked(
         small.rows,
@@ -128,8 +129,7 @@ def brute_force(
         max_bins=question["max_bins"],
         control_bins=question["control_bins"],
         unknown=question["missing"] == "unknown",
-        reference=(lambda row: row["x0"] is False) if reference else None,
-        naming="x0 = True" if reference else "",
+        reference=reference,
         missing_control=question["missing_control"],
     )
     rules = oracle.coded_rules(
@@ -144,13 +144,27 @@ def brute_force(
     return asked, rules
 
 
+def several(small: SmallTable, missing_control: str) -> dict[str, list[Any]]:
+    """Return the columns with several values, not all different, where the target is known; and the values."""
+    rows = oracle.compared(small.rows, lambda row: row[TARGET], small.control, missing_control).values()
+    known = {name: [row[name] for row in rows if row[name] is not None] for name in small.actionable}
+    return {name: sorted(set(values)) for name, values in known.items() if 1 < len(set(values)) < len(values)}
+
+
 @settings(max_examples=examples(100, 400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(all_tables(), all_questions(), st.booleans())
+@given(all_tables(), all_questions(), st.booleans(), st.data())
 def test_every_way_to_compare_is_equal_to_brute_force(
-    drawn: tuple[SmallTable, bool], question: dict[str, Any], reference: bool
+    drawn: tuple[SmallTable, bool], question: dict[str, Any], with_reference: bool, data: st.DataObject
 ) -> None:
     small, is_mean = drawn
-    given_reference: dict[str, Any] = {"reference": {"x0": False}} if reference else {}
+    reference = None
+    if with_reference:  # rules are about its column alone
+        arms = several(small, question["missing_control"])
+        assume(arms)
+        column = data.draw(st.sampled_from(sorted(arms)))
+        reference = column, data.draw(st.sampled_from(arms[column]))
+        small = replace(small, actionable={column: small.actionable[column]})
+    given_reference: dict[str, Any] = {"reference": dict([reference])} if reference else {}
     found = discover(small, **question, **given_reference, outcome=None if is_mean else 1, stepwise=False)
     beta = found.question.beta
     assert isinstance(beta, tuple) == (question["beta"] is None and question["estimator"] == "pooled")
@@ -180,10 +194,9 @@ def test_every_way_to_compare_is_equal_to_brute_force(
     assert [(rule[2], rule[3]) for rule in actual] == [
         (len(rule.conditions), text) for rule, text in zip(expected, texts, strict=True)
     ]
-    if not reference:
-        assert [rule[0] & frozenset(asked.row_ids) for rule in actual] == rows
+    assert [rule[0] & frozenset(asked.row_ids) for rule in actual] == rows
     decided = [rule.n_covered + rule.n_failing for rule in found]
-    assert decided == [len(rule.covered) + n - len(rule.possible) for rule in expected] or reference
+    assert decided == [len(rule.covered) + n - len(rule.possible) for rule in expected]
     assert [rule.n_undecided for rule in found] == [n - each for each in decided]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 import causalrules as cr
 from causalrules.data.reading import read
-from causalrules.exceptions import RoleError
+from causalrules.exceptions import RoleError, UnknownColumnError
 from causalrules.language.language import Language, build_language
 from causalrules.question import Question
 from causalrules.result.evidence import CalibratedMargin
@@ -33,7 +34,7 @@ COMPARISONS: dict[str, dict[str, Any]] = {
     "all others": {},
     "missing": {},
     "missing as false": {"missing": "false"},
-    "reference": {"reference": {"arm": "placebo"}},
+    "reference": {"reference": {"arm": "placebo"}, "actionable": "arm"},
     "decrease": {"direction": "decrease"},
     "missing, decrease": {"direction": "decrease"},
 }
@@ -423,25 +424,48 @@ def test_a_column_without_effect_stays_below_0_where_it_is_missing_by_the_outcom
     assert false_alarms(draw, 40) <= 4
 
 
-def test_with_a_reference_every_rule_names_its_column() -> None:
+def test_with_a_reference_rules_are_about_its_column_alone() -> None:
     rng = np.random.default_rng(0)
     arm, x = rng.choice(["placebo", "drug", "more"], 600), rng.normal(size=600)
     data = {"arm": arm, "x": x, "y": (rng.random(600) < np.where(arm == "placebo", 0.2, 0.7)).astype(int)}
     asked: dict[str, Any] = {"outcome": 1, "reference": {"arm": "placebo"}}
-    rules = discover(data, **asked, k=30, max_length=2, stepwise=False)
-    assert len(rules) == 30
-    ladder = discover(data, **asked, max_length=2)
-    assert len(ladder) == 2  # one rule for each arm
-    for rule in (*rules, *ladder):
-        assert any(c.column == "arm" and c.value != "placebo" for c in rule.conditions)
-    for rule in ("x >= 0", "arm = placebo", "arm = placebo and x >= 0"):
-        with pytest.raises(RoleError, match="does not exclude the reference rows; add a condition on 'arm'"):
-            cr.evaluate(data, [rule, "arm = drug"], "y", **asked)
-    named = cr.evaluate(data, "arm = drug and x >= 0", "y", **asked)[0]
-    assert named.n_covered == ((arm == "drug") & (x >= 0)).sum()
-    assert named.n_failing == (arm == "placebo").sum()
-    with pytest.raises(RoleError, match=r"no condition is about 'arm'.* make it actionable"):
-        cr.discover(data, "y", **asked, actionable="x")
+    for options in ({"stepwise": False}, {}, {"actionable": "arm"}):
+        rules = discover(data, **asked, **options, k=30, max_length=2)
+        assert {rule.text for rule in rules} == {"arm = drug", "arm = more"}
+        assert rules.question.actionable == ("arm",)
+        assert all(rule.n_failing == (arm == "placebo").sum() for rule in rules)
+    with pytest.raises(RoleError, match="rule: 'arm = placebo' does not exclude the reference rows, arm = placebo;"):
+        cr.evaluate(data, ["arm = placebo", "arm = drug"], "y", **asked)
+    # Reference rows need not satisfy other conditions: those with would be compared with those without, too.
+    fix = re.escape(
+        "; give conditions on arm alone, and ask for whom it works with context: cr.for_whom(data, 'arm = drug', "
+        "target='y', context=['x'], reference={'arm': 'placebo'})"
+    )
+    with pytest.raises(RoleError, match=rf"rule = 'arm = drug ∧ x ≥ 0': .* whatever their x{fix}"):
+        cr.evaluate(data, ["arm = more", "arm = drug and x >= 0"], "y", **asked)
+    with pytest.raises(RoleError, match=r"rule = 'x ≥ 0': .*cr\.for_whom"):
+        cr.evaluate(data, "x >= 0", "y", **asked)
+    for names in ("x", ["arm", "x"]):
+        with pytest.raises(RoleError, match=r"actionable = 'x': the reference rows .*cr\.for_whom"):
+            cr.discover(data, "y", **asked, actionable=names)
+    with pytest.raises(UnknownColumnError, match="reference: no column 'arn'; did you mean 'arm'"):
+        cr.discover(data, "y", reference={"arn": "placebo"})
+
+
+def test_doses_between_two_values_are_compared_with_the_reference() -> None:
+    rng = np.random.default_rng(4)
+    dose = rng.integers(0, 5, 2000)
+    data = {"dose": dose, "y": (rng.random(2000) < 0.2 + 0.3 * np.isin(dose, [2, 3])).astype(int)}
+    rules = discover(data, outcome=1, reference={"dose": 0}, max_length=2)
+    assert rules[0].text == "2 ≤ dose ≤ 3"
+    rates = [data["y"][np.isin(dose, doses)].mean() for doses in ([2, 3], [0])]
+    assert rules[0].effect == pytest.approx(rates[0] - rates[1])
+    # Both conditions are about the dose: neither is tested beside the other.
+    tested = rules.trust(99, 10, 4, n_jobs=1)[0]
+    assert [condition.p_value for condition in tested.conditions] == [tested.p_value] * 2
+    assert tested.evidence is not None
+    assert tested.evidence.conditions is not None
+    assert tested.evidence.conditions.kept == (0, 1)
 
 
 def test_if_strata_determine_the_outcome_the_message_says_why_there_is_no_rule() -> None:

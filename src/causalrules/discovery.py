@@ -25,13 +25,20 @@ from causalrules.result.steps import history, proof
 from causalrules.rules import RuleSet
 from causalrules.search import run as search
 from causalrules.search.deadline import Deadline
-from causalrules.search.intake import admitted, found_controls, read_graph, read_table, resolve_roles
+from causalrules.search.intake import (
+    admitted,
+    found_controls,
+    read_graph,
+    read_table,
+    refuse_other_conditions,
+    resolve_roles,
+)
 from causalrules.search.ladder import Step
 from causalrules.search.margins import beta_of_rules
 from causalrules.search.problem import Problem, prepare
 from causalrules.search.rows import excludes_reference
 from causalrules.stepwise import SearchedList, search_list, with_beta
-from causalrules.text import together
+from causalrules.text import plain, together
 from causalrules.trust.declared import check_declared
 
 if TYPE_CHECKING:
@@ -123,6 +130,8 @@ def measure_named(data: Any, rule: Any, question: Question) -> RuleSet:
     listed = rule if isinstance(rule, list) else [rule]
     named = [parse_rule(each, table) if isinstance(each, str) else tuple(each) for each in listed]
     sets = [sorted({condition.column for condition in conditions}) for conditions in named]
+    for conditions in named:
+        refuse_other_conditions(question, conditions)
     actions = question.actions or sorted({column for columns in sets for column in columns})
     roles = resolve_roles(table, replace(question, actionable=actions), graph, named=True)
     check_randomised(table, roles, question.randomised)
@@ -170,11 +179,12 @@ def _measured(
     number = {condition: index for index, condition in enumerate(problem.language.propositions)}
     rules = tuple((0.0, tuple(number[condition] for condition in conditions)) for conditions in named)
     if question.reference is not None:
-        column, _ = question.reference
+        column, value = question.reference
         for conditions, (_, numbers) in zip(named, rules, strict=True):
             if not excludes_reference(problem.of(numbers).rows, numbers):
                 raise RoleError(
-                    f"{describe(conditions)!r} does not exclude the reference rows; add a condition on {column!r}",
+                    f"{describe(conditions)!r} does not exclude the reference rows, {plain(column)} = "
+                    f"{plain(str(value))}; name other values of {plain(column)}",
                     parameter="rule",
                 )
     nothing = search.Progress(0.0, None, -math.inf, 0.0, 0)

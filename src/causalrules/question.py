@@ -90,7 +90,11 @@ class Question(Readable):
         repeated=True,
     )
     actionable: str | Sequence[str] | None = option(
-        None, Column(), "Columns to put conditions on; by default every other column.", panel=QUESTION, repeated=True
+        None,
+        Column(),
+        "Columns to put conditions on; by default every other column, or with reference its column alone.",
+        panel=QUESTION,
+        repeated=True,
     )
     _: KW_ONLY
     direction: str = option(
@@ -103,8 +107,8 @@ class Question(Readable):
     reference: Mapping[str, Any] | None = option(
         None,
         ReferenceRows(),
-        "Column and value of the rows to compare with, such as {'arm': 'placebo'}; every rule then has a condition on "
-        "this column. By default all rows where the rule does not hold.",
+        "Column and value of the rows to compare with, such as {'arm': 'placebo'}; rules are then about this column "
+        "alone. By default all rows where the rule does not hold.",
         panel=QUESTION,
     )
     graph: object = option(

@@ -187,17 +187,6 @@ def test_a_list_that_is_confirmed_on_new_rows_says_so() -> None:
     assert list(confirmed.to_frame()["honest_p_value"]) == [first, second]
 
 
-def test_rules_beside_reference_rows_say_what_else_is_part_of_them() -> None:
-    rng = np.random.default_rng(2)
-    arm, age = rng.choice(["placebo", "a"], 2000), rng.integers(0, 4, 2000)
-    chance = 0.1 + 0.3 * (arm == "a") + 0.3 * (age >= 2)
-    columns = {"arm": arm, "age": age, "y": (rng.random(2000) < chance).astype(int)}
-    rules = cr.discover(columns, "y", reference={"arm": "placebo"}, k=1)
-    assert {each.column for each in rules[0].conditions} == {"arm", "age"}
-    assert "rule 1: compared with all rows of arm = placebo, whether they satisfy" in " ".join(str(rules).split())
-    assert "whether they satisfy" not in str(cr.discover(columns, "y", actionable="arm", reference={"arm": "placebo"}))
-
-
 def test_a_list_of_all_arms_and_one_of_all_columns_say_that_they_end_there() -> None:
     rng = np.random.default_rng(2)
     arm = rng.choice(["placebo", "a", "b"], 900)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from causalrules.report.adjustment_words import adds, adjustment, adjustment_of, compared_with
 from causalrules.report.claim_words import error_rate, rules_named
 from causalrules.report.rule_words import ALLOWING, bound, is_unjudged, least
-from causalrules.text import counted, number, p_needed, p_number, percent, plain
+from causalrules.text import counted, number, p_needed, p_number, percent
 
 if TYPE_CHECKING:
     from causalrules.question import Question
@@ -272,21 +272,3 @@ def undecided_lines(rules: Result) -> list[str]:
     whose = "" if same else f" (up to {most:,}, for {rules_named([str(place) for place in counts])})"
     rows = f"{counted(most, 'row')} with" if same else "rows with"
     return [f"{rows} missing values that leave open whether a rule holds are not compared{whose}"]
-
-
-def mixed_lines(rules: Result) -> list[str]:
-    """Warn if a rule compared with reference rows has other conditions, which these rows need not satisfy."""
-    if rules.question.reference is None:
-        return []
-    column, value = rules.question.reference
-    places = [
-        str(place)
-        for place, rule in enumerate(rules, 1)
-        if any(condition.column != column for condition in rule.conditions)
-    ]
-    if not places:
-        return []
-    return [
-        f"{rules_named(places)}: compared with all rows of {plain(column)} = {plain(str(value))}, whether they satisfy "
-        "the other conditions or not: what these make of the outcome is part of it"
-    ]

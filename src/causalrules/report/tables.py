@@ -85,7 +85,7 @@ def _caption(rules: Result) -> str:
         result_words.proof(rules),
         result_words.warning(rules),
     ]
-    said += [result_words.ending(rules), *result_words.mixed_lines(rules)]
+    said += [result_words.ending(rules)]
     said += claim_words.verdict_lines(rules)
     return " ".join(part[0].upper() + part[1:] + "." * (not part.endswith(".")) for part in said if part)
 

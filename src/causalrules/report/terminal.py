@@ -172,7 +172,6 @@ def _below(rules: Result) -> list[str]:
         *result_words.bound_lines(rules),
         result_words.ranking(rules),
         *trust_words.first_place(rules),
-        *result_words.mixed_lines(rules),
         *result_words.undecided_lines(rules),
     ]
     # The table of the evidence has the reasons below each rule.

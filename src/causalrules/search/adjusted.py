@@ -203,14 +203,9 @@ class Adjusted:
 
     def _pack_only(self, columns: set[int], conditions: Collection[int] | None, rows: LocalRows) -> Packed:
         """Pack some columns. Without the codes of the others, more rows are identical and can be merged."""
-        comparison = rows.comparison
-        if comparison.reference is not None:
-            column, low, high = comparison.reference
-            columns = columns | {column}
-            comparison = replace(comparison, reference=(sorted(columns).index(column), low, high))
         language, numbers = self.language.only(columns, conditions)
         codes = tuple(rows.columns[column] for column in sorted(columns))
-        packed = replace(rows, language=language, columns=codes, comparison=comparison).pack()
+        packed = replace(rows, language=language, columns=codes).pack()
         packed.allowed_columns = language.allowed_numbers
         return Narrowed(packed, numbers)
 
@@ -356,11 +351,6 @@ def _code(table: Table, language: Language, strata: Strata, outcome: Outcome, qu
 
 def _reference_codes(column: str, satisfied: NDArray[np.bool_], language: Language) -> tuple[int, int, int]:
     """Return the index of the column of the reference rows, and their lowest and highest code."""
-    if column not in language.columns:
-        raise RoleError(
-            f"no condition is about {column!r}, so no rule can differ from the reference rows; make it actionable",
-            parameter="reference",
-        )
     codes = np.searchsorted(language.ends[column], np.flatnonzero(satisfied))
     return list(language.columns).index(column), int(codes.min()), int(codes.max())
 

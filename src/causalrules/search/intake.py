@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 from causalrules.data.reading import is_dask, read
 from causalrules.data.table import Table
 from causalrules.exceptions import InadmissibleError, RoleError
+from causalrules.language.propositions import Proposition, describe
 from causalrules.language.roles import Roles, resolve
 from causalrules.language.roles import columns as named_columns
 from causalrules.question import Question
 from causalrules.search.deadline import Deadline
 from causalrules.search.problem import own_controls
+from causalrules.text import listed, plain, shorten
 
 if TYPE_CHECKING:
     from causalrules.graph.adjustment import Adjustments
@@ -47,8 +49,16 @@ def resolve_roles(
     named: bool = False,
     context: Sequence[str] = (),
 ) -> Roles:
-    """Resolve the roles; where each rule has its own controls, the graph decides what can be actionable."""
+    """Resolve the roles; where each rule has its own controls, the graph decides what can be actionable.
+
+    With reference rows, it is their column alone.
+    """
     target, outcome, actionable, control = question.target, question.outcome, question.actionable, question.control
+    if question.reference is not None:
+        column, _ = question.reference
+        if others := [name for name in question.actions if name != column]:
+            raise _other_columns(question, others, "actionable", shorten(others))
+        actionable = named_columns(table, [column], "reference")
     if question.own_controls:
         if graph is None:
             raise RoleError(
@@ -71,6 +81,36 @@ def resolve_roles(
         question.missing_control,
         named,
         context,
+    )
+
+
+def refuse_other_conditions(question: Question, rule: Sequence[Proposition]) -> None:
+    """Raise a RoleError if a rule has conditions on other columns than that of the reference rows."""
+    if question.reference is not None:
+        column, _ = question.reference
+        if others := sorted({condition.column for condition in rule} - {column}):
+            action = describe([condition for condition in rule if condition.column == column])
+            raise _other_columns(question, others, "rule", repr(describe(rule)), action)
+
+
+def _other_columns(
+    question: Question, others: Sequence[str], parameter: str, given: str, action: str = ""
+) -> RoleError:
+    """Return the error that rules compared with reference rows have conditions on other columns.
+
+    Reference rows need not satisfy these: such rules would compare the treated of a group with the untreated of
+    everybody.
+    """
+    assert question.reference is not None
+    column, value = question.reference
+    action = action or f"{column} = …"
+    return RoleError(
+        f"the reference rows are all rows of {plain(column)} = {plain(str(value))}, whatever their "
+        f"{listed(others, 'or')}; give conditions on {plain(column)} alone, and ask for whom it works with context: "
+        f"cr.for_whom(data, {action!r}, target={question.target!r}, context=[{shorten(others)}], "
+        f"reference={{{column!r}: {value!r}}})",
+        parameter=parameter,
+        value=given,
     )
 
 

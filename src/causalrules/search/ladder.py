@@ -93,13 +93,13 @@ def climb(
 
 
 def held_columns(problem: Adjusted, above: Iterable[Rule]) -> list[str]:
-    """Return the columns of the rules above that are held fixed, by name: all but the column of the reference rows.
+    """Return the columns of the rules above that are held fixed, by name.
 
-    That column needs no adjustment: rows of other arms are not compared at all.
+    With reference rows, none: rules are about their column only, and rows of other arms are not compared at all.
     """
-    reference = problem.comparison.reference
-    arm = None if reference is None else problem.language.columns[reference[0]]
-    return sorted({condition.column for rule in above for condition in rule} - {arm})
+    if problem.comparison.reference is not None:
+        return []
+    return sorted({condition.column for rule in above for condition in rule})
 
 
 def hold(problem: Adjusted, above: Sequence[Rule], table: Table | None = None) -> Adjusted | None:
@@ -128,8 +128,7 @@ def hold(problem: Adjusted, above: Sequence[Rule], table: Table | None = None) -
     conditions = _other_arms(problem, numbers)
     rest = [place for place in range(len(language.columns)) if place not in used]
     narrowed, kept = language.only(rest, conditions)
-    reference = problem.comparison.reference
-    if not len(kept) or (reference is not None and not np.any(language.column_index[kept] == reference[0])):
+    if not len(kept):
         return None
     strata = problem.strata
     if fixed:
@@ -184,11 +183,9 @@ def _other_arms(problem: Adjusted, above: Sequence[Sequence[int]]) -> list[int] 
     """Return the conditions that hold for none of the arms in the rules above; None for all conditions."""
     if problem.comparison.reference is None:
         return None
-    column, language = problem.comparison.reference[0], problem.language
-    left = set(range(len(language.propositions)))
+    language = problem.language
+    left = np.ones(len(language.propositions), np.bool_)
     for rule in above:
-        own = [number for number in rule if language.column_index[number] == column]
-        low, high = max(language.low[own]), min(language.high[own])
-        overlaps = (language.column_index == column) & (language.low <= high) & (language.high >= low)
-        left -= set(np.flatnonzero(overlaps).tolist())
-    return sorted(left)
+        numbers = list(rule)
+        left &= (language.low > min(language.high[numbers])) | (language.high < max(language.low[numbers]))
+    return [int(number) for number in np.flatnonzero(left)]

@@ -62,13 +62,6 @@ class Comparison:
         """Return the codes of the levels for the core."""
         return (len(self.values) - 1 - outcome).astype(outcome.dtype) if self.decrease else outcome
 
-    def within(self, whole: Language, part: Language) -> Comparison:
-        """Return the comparison by the column indices of a part of the language."""
-        if self.reference is None:
-            return self
-        column, low, high = self.reference
-        return replace(self, reference=(part.columns.index(whole.columns[column]), low, high))
-
     def true(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Convert counts by the core's levels to counts by the levels of the target."""
         return counts[:, ::-1] if self.decrease else counts
@@ -324,7 +317,6 @@ class LocalRows(Rows):
             self,
             language=language,
             strata=strata,
-            comparison=self.comparison.within(self.language, language),
             stratum=strata.index(codes, len(self.stratum), begun=self.stratum),
             columns=tuple(codes[name] for name in language.columns),
             stored=None if self.stored is None else self.stored.held(strata, language),

@@ -189,15 +189,13 @@ class ShardedRows(RemoteRows):
     def held(self, strata: Strata, language: Language) -> ShardedRows:
         """Return the rows in strata divided by some of their columns, and without these in the language."""
         bins = dict(zip(self.language.columns, self.coding.bins, strict=True))
-        comparison = self.comparison.within(self.language, language)
         coding = replace(
             self.coding,
             bins=[bins[name] for name in language.columns],
             language=language,
             strata=strata,
-            comparison=comparison,
         )
-        return replace(self, language=language, strata=strata, comparison=comparison, coding=coding)
+        return replace(self, language=language, strata=strata, coding=coding)
 
     def within(self, table: Table, strata: Strata) -> ShardedRows:
         """Return the rows of a table that has all of these rows or some, in strata that were formed on it."""

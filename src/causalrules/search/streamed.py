@@ -158,7 +158,6 @@ class StreamedRows(RemoteRows):
             self,
             language=language,
             strata=strata,
-            comparison=self.comparison.within(self.language, language),
             controls=[*self.controls, *fixed],
             kind=[*self.kind[:-1], *(codes[name] for name in fixed), self.kind[-1]],
             codes=[codes[name] for name in language.columns],

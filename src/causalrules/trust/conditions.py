@@ -48,7 +48,7 @@ def conditions(
     """Test each condition of each rule, in the order of the list until the time limit.
 
     Large tables are shuffled fewer times, at least 199. With groups, the signs of whole groups are flipped instead.
-    With reference rows, the condition on the arm is never dropped: its p-value is that of the rule.
+    With reference rows, the conditions are those on the arm: they are kept, and their p-value is that of the rule.
     """
     del n_jobs, progress
     deadline = Deadline.after(time_limit)
@@ -61,16 +61,13 @@ def conditions(
 
 def _tested(rule: RuleResult, tests: _Tests, level: float) -> RuleResult:
     numbers = tests.problem.language.numbers(rule.conditions)
-    if len(numbers) == 1:
-        p_values: list[float | None] = [rule.p_value]
-    else:
-        p_values = tests.p_values(numbers)
-        p_values = [rule.p_value if tests.is_arm(number) else p for number, p in zip(numbers, p_values, strict=True)]
+    is_tested = len(numbers) > 1 and tests.problem.comparison.reference is None
+    p_values = tests.p_values(numbers) if is_tested else [rule.p_value] * len(numbers)
     if None in p_values:
         return rule
     marked = tuple(replace(each, p_value=p) for each, p in zip(rule.conditions, p_values, strict=True))
     rule = replace(rule, conditions=marked)
-    kept = tests.kept(numbers, level) if len(numbers) > 1 else [0]
+    kept = tests.kept(numbers, level) if is_tested else None
     if kept is None or len(kept) == len(numbers):
         return with_evidence(rule, conditions=ConditionTests(level, tuple(range(len(numbers))), None, None))
     covered, failing, everything = tests.problem.compared([numbers[place] for place in kept])
@@ -87,18 +84,10 @@ class _Tests:
         self._permutations, self._seed, self._deadline = permutations, seed, deadline
         self._known: dict[tuple[int, ...], _Rest] = {}
 
-    def is_arm(self, number: int) -> bool:
-        """Return whether a condition is on the column of the reference rows."""
-        reference = self.problem.comparison.reference
-        return reference is not None and self.problem.language.column_index[number] == reference[0]
-
     def p_values(self, numbers: Sequence[int]) -> list[float | None]:
         """Return the p-value of each condition given the others; None after the time limit, or with too many rows."""
         found: list[float | None] = []
         for number in numbers:
-            if self.is_arm(number):
-                found.append(0.0)  # not tested here, and never dropped
-                continue
             rest = tuple(sorted(other for other in numbers if other != number))
             if rest not in self._known:
                 if self._deadline.passed:
