@@ -443,7 +443,7 @@ def test_with_a_reference_rules_are_about_its_column_alone() -> None:
     )
     with pytest.raises(RoleError, match=rf"rule = 'arm = drug ∧ x ≥ 0': .* whatever their x{fix}"):
         cr.evaluate(data, ["arm = more", "arm = drug and x >= 0"], "y", **asked)
-    with pytest.raises(RoleError, match=r"rule = 'x ≥ 0': .* cr.for_whom"):
+    with pytest.raises(RoleError, match=r"rule = 'x ≥ 0': .*cr\.for_whom"):
         cr.evaluate(data, "x >= 0", "y", **asked)
     for names in ("x", ["arm", "x"]):
         with pytest.raises(RoleError, match=r"actionable = 'x': the reference rows .*cr\.for_whom"):
