@@ -364,6 +364,8 @@ def _best(
     covered, decided = rows.contexts.sides(numbers)
     outside, psi = decided & ~covered, rows.psi
     effect, error = rows.mean(psi, covered), rows.error(psi, covered)
+    # A group may have been chosen because its own scores happen to vary little.
+    widest = max(error, float(groups.spread_inside[place] / rows.counts[covered].sum()))
     p = max(least, draws.p_value(float(statistic[place])))
     reach = beta_of_confidence(1 - draws.error_rate)
     contrast, spread = float(groups.contrast[place]), float(groups.error[place])
@@ -373,8 +375,8 @@ def _best(
         share=float(rows.counts[covered].sum() / whole),
         among=int(rows.n_rows),
         effect=effect,
-        low=effect - inside * error,
-        high=effect + inside * error,
+        low=effect - inside * widest,
+        high=effect + inside * widest,
         naive_low=effect - reach * error,
         naive_high=effect + reach * error,
         level=rows.mean(rows.first, covered),
