@@ -11,7 +11,7 @@ import pytest
 
 import causalrules as cr
 
-CLASSES = (cr.RuleSet, cr.RuleResult, cr.Segments, cr.Segment, cr.CausalGraph, cr.CausalRules)
+CLASSES = (cr.RuleSet, cr.RuleResult, cr.Segments, cr.Segment, cr.Policy, cr.PolicyStep, cr.CausalGraph, cr.CausalRules)
 # Exemptions, with the reason.
 EXCEPTIONS = {
     "InadmissibleError": "is raised by discover(), not made by users",
@@ -20,6 +20,7 @@ EXCEPTIONS = {
     "RuleSet.problem_of": "for modules that measure rules again",
     "RuleResult.notebook_card": "set by the module that makes lists of rules",
     "Segments": "is made by for_whom(); its attributes are those of SegmentList",
+    "Policy": "is made by prescribe(); its attributes are those of Prescription",
     "Segments.of": "for functions that search",
     "CausalRules": "its parameters are those of discover(), to which it refers",
     "CausalRules.fit": "to be documented",

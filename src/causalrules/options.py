@@ -247,7 +247,7 @@ class Costs(Kind):
     def __call__(self, name: str, value: Any) -> Any:
         """Return pairs of a condition and its cost."""
         pairs = tuple(value.items()) if isinstance(value, Mapping) else value
-        if value is None or value == ():
+        if value is None or pairs == ():
             return None
         if isinstance(pairs, tuple) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
             costs = tuple((text, real(cost)) for text, cost in pairs)

@@ -112,12 +112,7 @@ class RuleSet(Result):
         [['class ≤ 2 ∧ sex = female', 170]]
         """
         self._warn_of_missing_evidence("to_frame")
-        columns = frames.columns(self)
-        if self.library == "dict":
-            return columns
-        import narwhals as nw
-
-        return nw.from_dict(columns, backend=self.library).to_native()  # type: ignore[arg-type]
+        return frames.as_frame(frames.columns(self), self.library)
 
     def significance(
         self,

@@ -170,6 +170,29 @@ def test_python_selects_the_rows_that_the_rule_covers(
     assert [place for place, row in enumerate(rows) if made["chosen"](row)] == covered(columns, kinds, [conditions])
 
 
+@given(tables_and_rules())
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite", "python"])
+def test_a_row_has_the_number_of_the_first_rule_that_covers_it(
+    dialect: str, drawn: tuple[dict[str, list[Any]], dict[str, str], list[list[Proposition]]]
+) -> None:
+    columns, kinds, rules = drawn
+    number = [-1] * len(next(iter(columns.values())))
+    for place in reversed(range(len(rules))):
+        for row in covered(columns, kinds, [rules[place]]):
+            number[row] = place
+    if dialect == "python":
+        made: dict[str, Any] = {}
+        exec(export.python_case(rules), made)
+        assert [
+            made["assign"](dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)
+        ] == number
+        return
+    for place in range(-1, len(rules)):
+        clause = f"{export.case(rules, dialect)} = {place}"
+        assert selected(dialect, columns, kinds, clause) == [row for row, each in enumerate(number) if each == place]
+
+
 NANOSECONDS = st.integers(-3000, 3000) | st.integers(-(2**62), 2**62)
 
 

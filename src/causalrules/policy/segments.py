@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 from causalrules.language.kinds import OutcomeKind
 from causalrules.language.propositions import Proposition, describe
 from causalrules.payload import Plain, Readable
+from causalrules.result import sql
 from causalrules.result.rule import RuleResult, applied
 from causalrules.result.verdict import NOT_SUPPORTED, SUPPORTED
 
@@ -127,6 +128,44 @@ class Segment(Plain):
         ('age ≥ 50 ∧ region = south', 896)
         """
         return applied(self.conditions, data)[0]
+
+    def to_sql(self, dialect: str = "duckdb") -> str:
+        """Return the conditions of the group for WHERE, which selects the rows of `covers`.
+
+        Parameters
+        ----------
+        dialect : {"duckdb", "postgres", "sqlite"}
+            The SQL dialect.
+
+        Returns
+        -------
+        str
+            The condition; names and values are quoted.
+
+        Examples
+        --------
+        >>> import causalrules as cr
+        >>> customers = cr.datasets.campaign()
+        >>> groups = cr.for_whom(customers, "letter = yes", "bought", context=["age", "region"], randomised="letter")
+        >>> print(groups[0].to_sql())
+        "age" >= 50 AND "region" = 'south'
+        """
+        return sql.where([self.conditions], dialect)
+
+    def to_python(self, name: str = "covers") -> str:
+        """Return the source of a Python function that tests whether a row is in the group.
+
+        Parameters
+        ----------
+        name
+            The name of the function. It takes a mapping of column names to values.
+
+        Returns
+        -------
+        str
+            Python code without dependencies.
+        """
+        return sql.python(self.conditions, name)
 
 
 @dataclass(frozen=True, repr=False)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from causalrules.graph.graph import CausalGraph
     from causalrules.question import PolicyQuestion
 
+POLICY = "causalrules/policy/1"
+# Why a search ended before it was complete.
+STOPPED = ("time limit", "interrupted")
 # What people get to whom no step applies, and those who are in no group.
 TODAY, EVERYBODY = "as today", "everybody"
 
@@ -92,7 +95,18 @@ class PolicyStep(Plain):
         return Interval(self.low, self.high)
 
     def covers(self, data: Any) -> NDArray[np.bool_]:
-        """Return which rows of a table the context covers, whatever the steps above."""
+        """Return which rows of a table the context covers, whatever the steps above.
+
+        Parameters
+        ----------
+        data
+            Whatever `prescribe` reads.
+
+        Returns
+        -------
+        numpy.ndarray
+            Of bool, one per row. Rows with a missing value in one of the columns are not covered.
+        """
         return applied(self.context, data)[0]
 
 
@@ -252,7 +266,28 @@ class Prescription(Readable, Sequence[PolicyStep]):
         return self.share / more if self.kind.binary and more > 0 else None
 
     def assign(self, data: Any) -> NDArray[np.int64]:
-        """Return the number of the step of each row of a table, from 0; −1 where today's practice goes on."""
+        """Return the number of the step of each row of a table.
+
+        Parameters
+        ----------
+        data
+            Whatever `prescribe` reads.
+
+        Returns
+        -------
+        numpy.ndarray
+            Of int, one per row: from 0, and −1 where today's practice goes on. A row is in the first step that covers
+            it.
+
+        Examples
+        --------
+        >>> import causalrules as cr
+        >>> customers, actions = cr.datasets.campaign(), ["letter", "call"]
+        >>> context = ["age", "region"]
+        >>> policy = cr.prescribe(customers, "bought", actionable=actions, context=context, randomised=actions)
+        >>> policy[0].text, policy.assign({"age": [30, 60, None], "region": ["south", "south", "south"]}).tolist()
+        ('IF age ≥ 50 ∧ region = south THEN letter = yes', [-1, 0, -1])
+        """
         table = read(data)
         place = np.full(table.n_records, -1, np.int64)
         for number, step in enumerate(self.steps):

@@ -17,6 +17,15 @@ if TYPE_CHECKING:
 _IDENTIFIED = {True: "yes", False: "no", None: "cannot be told"}
 
 
+def as_frame(columns: dict[str, list[Any]], library: str) -> Any:
+    """Return columns as a data frame of a library; "dict" as they are."""
+    if library == "dict":
+        return columns
+    import narwhals as nw
+
+    return nw.from_dict(columns, backend=library).to_native()  # type: ignore[arg-type]
+
+
 def columns(rules: Result) -> dict[str, list[Any]]:
     """Return the rules as columns, without columns of evidence that no rule has."""
     found: dict[str, list[Any]] = {

@@ -362,22 +362,12 @@ def _stratum(measured: Measured, place: int, stratum: StratumEffect) -> dict[str
     return {"labels": dict(stratum.labels), **numbers}
 
 
-def read_rule(payload: Any, question: Question) -> RuleResult:
-    """Read what `rule_as_json` wrote; the question has the options of its search."""
+def read_rule(payload: Any, question: Question, criterion: Criterion | None = None) -> RuleResult:
+    """Read what `rule_as_json` wrote; the question has the options of its search, unless the criterion is known."""
     if not isinstance(payload, dict):
         raise DataError(f"a rule must be an object, not {type(payload).__name__}")
     conditions = tuple(map(Proposition.from_dict, _list(payload, "conditions")))
-    criterion = Criterion(
-        estimator=question.estimator,
-        # Older results have only the controls of the question.
-        beta=from_json(float, payload.get("beta", _beta(question, len(conditions))), "beta"),
-        by_length=isinstance(question.beta, tuple),
-        margin_scale=from_json(float, payload.get("margin_scale", 1.0), "margin_scale"),
-        joint_scale=from_json(float | None, payload.get("joint_scale"), "joint_scale"),  # type: ignore[arg-type]
-        n_levels=from_json(int, payload.get("n_levels", 2), "n_levels"),
-        decrease=question.direction == "decrease",
-        two_sided=from_json(bool, payload.get("two_sided", False), "two_sided"),
-    )
+    criterion = criterion or _read_criterion(payload, question, len(conditions))
     return RuleResult(
         conditions,
         _read_measured(payload, 0 if question.reference is not None else None),
@@ -396,6 +386,20 @@ def _read_p(payload: Any) -> float | None:
     if p_value is not None and not 0 <= p_value <= 1:
         raise DataError(f"p_value: {p_value!r:.40} is not between 0 and 1")
     return p_value
+
+
+def _read_criterion(payload: dict[str, Any], question: Question, length: int) -> Criterion:
+    return Criterion(
+        estimator=question.estimator,
+        # Older results have only the controls of the question.
+        beta=from_json(float, payload.get("beta", _beta(question, length)), "beta"),
+        by_length=isinstance(question.beta, tuple),
+        margin_scale=from_json(float, payload.get("margin_scale", 1.0), "margin_scale"),
+        joint_scale=from_json(float | None, payload.get("joint_scale"), "joint_scale"),  # type: ignore[arg-type]
+        n_levels=from_json(int, payload.get("n_levels", 2), "n_levels"),
+        decrease=question.direction == "decrease",
+        two_sided=from_json(bool, payload.get("two_sided", False), "two_sided"),
+    )
 
 
 def _read_measured(payload: dict[str, Any], n_open: int | None) -> Measured:

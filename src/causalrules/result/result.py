@@ -274,23 +274,29 @@ class Result(Sequence[RuleResult]):
 def with_graph(rules: R, graph: CausalGraph | None, admissibility: Admissibility | None) -> R:
     """Return the result with the check of its roles, and of each rule, by a causal graph."""
     known: dict[tuple[tuple[str, ...], tuple[str, ...]], Identification] = {}
-
-    def identified(rule: RuleResult) -> RuleResult:
-        if graph is None:
-            return replace(rule, identification=None)
-        from causalrules.graph.backdoor import identify_rule
-
-        columns = tuple(sorted({condition.column for condition in rule.conditions}))
-        missing = rule.missing_control
-        # Rows that lack a control and are compared all the same are not adjusted for it.
-        lacking = () if missing is None or missing.n_dropped else missing.names
-        control = tuple(name for name in (*rule.control, *rule.held_fixed) if name not in lacking)
-        if (columns, control) not in known:
-            known[columns, control] = identify_rule(
-                graph, target=rules.question.target, variables=columns, control=control
-            )
-        return replace(rule, identification=known[columns, control])
-
-    nearest = None if rules.nearest is None else identified(rules.nearest)
-    listed = tuple(map(identified, rules))
+    target = rules.question.target
+    nearest = None if rules.nearest is None else identified(rules.nearest, graph, target, known)
+    listed = tuple(identified(rule, graph, target, known) for rule in rules)
     return replace(rules, graph=graph, admissibility=admissibility, rules=listed, nearest=nearest)
+
+
+def identified(
+    rule: RuleResult,
+    graph: CausalGraph | None,
+    target: str,
+    known: dict[tuple[tuple[str, ...], tuple[str, ...]], Identification] | None = None,
+) -> RuleResult:
+    """Return a rule with its check by a causal graph; `known` keeps those of the same columns and controls."""
+    if graph is None:
+        return replace(rule, identification=None)
+    from causalrules.graph.backdoor import identify_rule
+
+    known = {} if known is None else known
+    columns = tuple(sorted({condition.column for condition in rule.conditions}))
+    missing = rule.missing_control
+    # Rows that lack a control and are compared all the same are not adjusted for it.
+    lacking = () if missing is None or missing.n_dropped else missing.names
+    control = tuple(name for name in (*rule.control, *rule.held_fixed) if name not in lacking)
+    if (columns, control) not in known:
+        known[columns, control] = identify_rule(graph, target=target, variables=columns, control=control)
+    return replace(rule, identification=known[columns, control])

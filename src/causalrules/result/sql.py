@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import keyword
+import textwrap
 from collections.abc import Iterable, Sequence
 
 from causalrules.data.columns import MICROSECOND, Scalar
@@ -42,6 +43,26 @@ def where(
     return "\n OR ".join(f"({clause})" for clause in clauses) if len(clauses) > 1 else (clauses or ["FALSE"])[0]
 
 
+def case(groups: Sequence[Sequence[Proposition]], dialect: str = "duckdb") -> str:
+    """Return an expression with the number of the first group that covers a row, from 0; −1 if none does.
+
+    A group without conditions covers every row.
+
+    >>> print(case([[Proposition("sex", "=", "female")], [Proposition("class", "<=", 2)]]))
+    CASE
+     WHEN "sex" = 'female' THEN 0
+     WHEN "class" <= 2 THEN 1
+     ELSE -1
+    END
+    """
+    everybody = next((number for number, conditions in enumerate(groups) if not conditions), None)
+    lines = [
+        f" WHEN {where([conditions], dialect)} THEN {number}\n" for number, conditions in enumerate(groups[:everybody])
+    ]
+    otherwise = -1 if everybody is None else everybody
+    return f"CASE\n{''.join(lines)} ELSE {otherwise}\nEND" if lines else str(otherwise)
+
+
 def python(conditions: Sequence[Proposition], name: str = "covers") -> str:
     """Return the source of a function that tests whether a row (a mapping of names to values) satisfies the conditions.
 
@@ -57,10 +78,7 @@ def python(conditions: Sequence[Proposition], name: str = "covers") -> str:
             ]
         )
     """
-    if not name.isidentifier() or keyword.iskeyword(name):
-        raise OptionError(
-            f"name = {name!r} cannot be the name of a function; use letters, digits and _, and no keyword of Python"
-        )
+    _require_name(name)
     lines = []
     for condition in sorted(conditions, key=str):
         if condition.satisfying:
@@ -79,6 +97,41 @@ def python(conditions: Sequence[Proposition], name: str = "covers") -> str:
         "        value is not None and satisfied(value)\n"
         "        for value, satisfied in [\n" + "".join(lines) + "        ]\n    )"
     )
+
+
+def python_case(groups: Sequence[Sequence[Proposition]], name: str = "assign") -> str:
+    """Return the source of a function that gives the number of the first group that covers a row; −1 if none does.
+
+    >>> print(python_case([[Proposition("class", "<=", 2)]]))
+    def assign(row):
+        def group_0(row):
+            return all(
+                value is not None and satisfied(value)
+                for value, satisfied in [
+                    (row['class'], lambda value: value <= 2),
+                ]
+            )
+    <BLANKLINE>
+        groups = [group_0]
+        return next((number for number, covers in enumerate(groups) if covers(row)), -1)
+    """
+    _require_name(name)
+    dated, names = "import datetime\n\n\n", [f"group_{number}" for number in range(len(groups))]
+    functions = [python(conditions, each) for conditions, each in zip(groups, names, strict=True)]
+    return (
+        dated * any(function.startswith(dated) for function in functions)
+        + f"def {name}(row):\n"
+        + "".join(f"{textwrap.indent(function.removeprefix(dated), '    ')}\n\n" for function in functions)
+        + f"    groups = [{', '.join(names)}]\n"
+        "    return next((number for number, covers in enumerate(groups) if covers(row)), -1)"
+    )
+
+
+def _require_name(name: str) -> None:
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise OptionError(
+            f"name = {name!r} cannot be the name of a function; use letters, digits and _, and no keyword of Python"
+        )
 
 
 def _comment(control: Sequence[str]) -> str:

@@ -15,11 +15,11 @@ import numpy as np
 
 from causalrules.estimators.sides import comparable
 from causalrules.payload import Plain
+from causalrules.result.declared import Declared
 from causalrules.result.evidence import DoublyRobust, RuleEvidence
 from causalrules.text import adjusted_p, counted, effective, listed, p_needed, percent, plain
 
 if TYPE_CHECKING:
-    from causalrules.result.declared import Declared
     from causalrules.result.result import Result
     from causalrules.result.rule import RuleResult
 
