@@ -421,6 +421,10 @@ class ContextQuestion(Question):
     max_context: int = option(
         2, Whole(least=1, most=2), "Maximum conditions that describe a group (an interval counts as two).", panel=RULES
     )
+    k: int = option(5, Whole(least=1, most=MOST_RULES), "Maximum number of groups.", panel=RULES, flag="-k")
+    error_rate: float = option(
+        0.05, Share("RATE"), "Maximum probability of a finding where there is none.", panel=RULES
+    )
     min_coverage: float = option(
         0.05, Number("SHARE", least=0, most=0.5), "Minimum size of a group (share of rows).", panel=RULES
     )
@@ -458,6 +462,7 @@ class PolicyQuestion(ContextQuestion):
         "permutations",
     }
 
+    k: int = option(5, Whole(least=1, most=MOST_RULES), "Maximum number of steps.", panel=RULES, flag="-k")
     max_length: int | None = option(
         2, Whole(least=1, most=2), "Maximum conditions of an action (an interval counts as two).", panel=RULES
     )

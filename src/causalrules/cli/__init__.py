@@ -13,7 +13,9 @@ from causalrules.cli.check import check
 from causalrules.cli.demo import demo
 from causalrules.cli.discover import discover
 from causalrules.cli.evaluate import evaluate
+from causalrules.cli.for_whom import for_whom
 from causalrules.cli.messages import Commands
+from causalrules.cli.prescribe import prescribe
 from causalrules.cli.studio import studio
 from causalrules.cli.suggest import suggest
 
@@ -33,7 +35,7 @@ def cli() -> None:
     """Find the conditions with the highest conservative effect on an outcome."""
 
 
-for command in (discover, evaluate, check, suggest, demo, studio):
+for command in (discover, evaluate, for_whom, prescribe, check, suggest, demo, studio):
     cli.add_command(command)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,28 +90,45 @@ def write(rules: RuleSet, form: str, path: Path | None, report: Path | None, qui
     from causalrules.report import terminal
     from causalrules.result import frames
 
-    complete = True
     if form == "table":
         colour = path is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
         text = terminal.text(rules, colour=colour, explain=explain, remarks=not quiet)
     else:
         text = rules.to_json() if form == "json" else frames.to_csv(rules)
+    remarks = (*terminal.alerts(rules), *terminal.sentences(rules)) if path is not None or form != "table" else ()
+    return deliver(text, counted(len(rules), "rule"), rules.to_html, path, report, () if quiet else remarks, quiet)
+
+
+def deliver(
+    text: str,
+    what: str,
+    to_html: Callable[[Path], Any],
+    path: Path | None,
+    report: Path | None,
+    remarks: Sequence[str],
+    quiet: bool,
+) -> bool:
+    """Print a text, or write it and a report to files; what cannot be written is printed instead.
+
+    `what` says what the text holds. Returns whether every file was written.
+    """
+    complete, written = True, False
     if path is not None:
         try:
             replace_file(path, text + "\n")
+            written = True
         except FileError as error:
-            say("Error", f"{error}; the rules are printed instead", "red")
-            complete, path = False, None
-    if path is None:
+            say("Error", f"{error}; it is printed instead", "red")
+            complete = False
+    if not written:
         click.echo(text)
     if report is not None:
         try:
-            rules.to_html(report)
+            to_html(report)
         except FileError as error:
             say("Error", f"{error}; the report is not written", "red")
             complete = False
-    if not quiet and (path is not None or form != "table"):
-        written = [] if path is None else [f"{counted(len(rules), 'rule')} written to {str(path)!r}"]
-        for remark in (*written, *terminal.alerts(rules), *terminal.sentences(rules)):
-            click.echo(printable(remark), err=True)
+    said = [f"{what} written to {str(path)!r}"] if written and not quiet else []
+    for remark in (*said, *remarks):
+        click.echo(printable(remark), err=True)
     return complete

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import rich_click as click
 
 from causalrules.exceptions import OptionError
-from causalrules.options import CutPoints, Flag, Kind, Number, Option, Whole, shown
-from causalrules.question import OWN_CONTROLS, default, flag, options
+from causalrules.options import Costs, CutPoints, Flag, Kind, Number, Option, Whole, shown
+from causalrules.question import OWN_CONTROLS, Question, default, flag, options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -30,15 +30,25 @@ class Text(click.ParamType):  # type: ignore[type-arg]
 
 def of_question(command: F) -> F:
     """Add an option for every option of a question, under the same name, in the panel where it belongs."""
-    for name, known in reversed(options()):
-        if known.panel is not None:
-            command = click.option(*_spelling(name, known), **_settings(name, known))(command)
-    return command
+    return of(Question)(command)
 
 
-def given(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the given options as arguments of `Question`."""
-    repeated = {name for name, known in options() if known.repeated}
+def of(kind: type[Question]) -> Callable[[F], F]:
+    """Return a decorator that does the same for a kind of question."""
+
+    def add(command: F) -> F:
+        for name, known in reversed(options(kind)):
+            if known.panel is not None:
+                value = default(name, kind)
+                command = click.option(*_spelling(name, known, value), **_settings(name, known, value))(command)
+        return command
+
+    return add
+
+
+def given(values: dict[str, Any], kind: type[Question] = Question) -> dict[str, Any]:
+    """Return the given options as arguments of a kind of question."""
+    repeated = {name for name, known in options(kind) if known.repeated}
     question = {name: list(value) if name in repeated else value for name, value in values.items()}
     if "cuts" in question:
         cuts: dict[str, list[str]] = {}
@@ -47,21 +57,22 @@ def given(values: dict[str, Any]) -> dict[str, Any]:
         question["cuts"] = cuts
     if question.get("control") == [OWN_CONTROLS] and question.get("graph") is not None:
         question["control"] = OWN_CONTROLS
+    if "cost" in question:
+        question["cost"] = dict(question["cost"])
     # Omitted options keep their defaults; None is a value of its own where it is not the default.
     return {
         name: value
         for name, value in question.items()
-        if value not in ([], {}, None) or (value is None and default(name) not in (None, ()))
+        if value not in ([], {}, None) or (value is None and default(name, kind) not in (None, ()))
     }
 
 
-def _spelling(name: str, known: Option) -> tuple[str, str]:
-    negated = isinstance(known.kind, Flag) and (default(name) or known.kind.none)
+def _spelling(name: str, known: Option, value: Any) -> tuple[str, str]:
+    negated = isinstance(known.kind, Flag) and (value or known.kind.none)
     return flag(f"no_{name}" if negated else name), name
 
 
-def _settings(name: str, known: Option) -> dict[str, Any]:
-    value = default(name)
+def _settings(name: str, known: Option, value: Any) -> dict[str, Any]:
     settings: dict[str, Any] = {"panel": known.panel, "help": _help(known, value)}
     if isinstance(known.kind, Flag):
         # A flag that is on by default, or where its kind says so, is turned off by its negation.
@@ -81,6 +92,8 @@ def _help(known: Option, value: Any) -> str:
         said.append(f"none: {known.kind.none}.")
     if isinstance(known.kind, CutPoints):
         said.append("As in --cut age=18,65.")
+    if isinstance(known.kind, Costs):
+        said.append("As in --cost 'call = yes: 0.02'.")
     if known.repeated:
         said.append("Repeat for more.")
     return " ".join(said)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,8 +30,8 @@ def checked(ctx: click.Context, param: click.Parameter, given: str | None) -> Pa
     return path
 
 
-# The evidence to compute, and how and where to write the rules.
-_OPTIONS = [
+# The evidence to compute; how and where to write what was found; and with which remarks.
+_EVIDENCE = [
     click.option(
         "--permutations",
         type=int,
@@ -46,6 +46,8 @@ _OPTIONS = [
         help="Say how far each rule can be trusted: p-values, effects on held-out rows, stability, unmeasured "
         "confounding, overlap and a verdict.",
     ),
+]
+_FILES = [
     click.option(
         "--format",
         "form",
@@ -53,10 +55,10 @@ _OPTIONS = [
         default="table",
         show_default=True,
         panel=_OUTPUT,
-        help="How to write the rules.",
+        help="How to write what was found.",
     ),
     click.option(
-        "--output", metavar="FILE", callback=checked, panel=_OUTPUT, help="Write the rules to a file, atomically."
+        "--output", metavar="FILE", callback=checked, panel=_OUTPUT, help="Write what was found to a file, atomically."
     ),
     click.option(
         "--report",
@@ -65,15 +67,26 @@ _OPTIONS = [
         panel=_OUTPUT,
         help="Write a report as well: one HTML file that needs no network.",
     ),
+    click.option("--quiet", is_flag=True, panel=_OUTPUT, help="No progress and no remarks, only what was found."),
+]
+_EXPLAIN = [
     click.option(
         "--explain", is_flag=True, panel=_OUTPUT, help="Say below the table what acting on the rules assumes."
     ),
-    click.option("--quiet", is_flag=True, panel=_OUTPUT, help="No progress and no remarks, only the rules and errors."),
 ]
 
 
 def options(command: F) -> F:
     """Add the options of commands that print rules."""
-    for add in reversed(_OPTIONS):
+    return _with([*_EVIDENCE, *_FILES, *_EXPLAIN], command)
+
+
+def files(command: F) -> F:
+    """Add the options of commands that print groups or policies."""
+    return _with(_FILES, command)
+
+
+def _with(added: Sequence[Callable[[Any], Any]], command: F) -> F:
+    for add in reversed(added):
         command = add(command)
     return command

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +48,11 @@ def columns(rules: Result) -> dict[str, list[Any]]:
 
 def to_csv(rules: Result) -> str:
     """Return one line per rule, after a header."""
-    found = columns(rules)
+    return csv_of(columns(rules))
+
+
+def csv_of(found: Mapping[str, list[Any]]) -> str:
+    """Return columns as CSV, with a header."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(found)

@@ -154,33 +154,3 @@ def admitted(
     if not checked and not question.allow_inadmissible:
         raise InadmissibleError(checked)
     return checked
-
-
-def refuse_other_conditions(question: Question, rule: Sequence[Proposition]) -> None:
-    """Raise a RoleError if a rule has conditions on other columns than that of the reference rows."""
-    if question.reference is not None:
-        column, _ = question.reference
-        if others := sorted({condition.column for condition in rule} - {column}):
-            action = describe([condition for condition in rule if condition.column == column])
-            raise _other_columns(question, others, "rule", repr(describe(rule)), action)
-
-
-def _other_columns(
-    question: Question, others: Sequence[str], parameter: str, given: str, action: str = ""
-) -> RoleError:
-    """Return the error that rules compared with reference rows have conditions on other columns.
-
-    Reference rows need not satisfy these: such rules would compare the treated of a group with the untreated of
-    everybody.
-    """
-    assert question.reference is not None
-    column, value = question.reference
-    action = action or f"{column} = …"
-    return RoleError(
-        f"the reference rows are all rows of {plain(column)} = {plain(str(value))}, whatever their "
-        f"{listed(others, 'or')}; give conditions on {plain(column)} alone, and ask for whom it works with context: "
-        f"cr.for_whom(data, {action!r}, target={question.target!r}, context=[{shorten(others)}], "
-        f"reference={{{column!r}: {value!r}}})",
-        parameter=parameter,
-        value=given,
-    )
