@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +13,8 @@ from typing import Any
 
 import pytest
 
+# Seconds that a wait may take: many times a whole test on a busy machine, so that only what never happens fails.
+PATIENCE = 120.0
 ROOT = Path(__file__).resolve().parents[1]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 WITH_BROWSER = pytest.mark.skipif(CHROMIUM is None, reason="no browser: apt-get install chromium")
@@ -19,8 +24,9 @@ WITH_AXE = pytest.mark.skipif(not (ROOT / "web/node_modules/axe-core").is_dir(),
 @contextmanager
 def launched() -> Iterator[Any]:
     """Launch Chromium until the end of the block."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=1000 * PATIENCE)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(
             executable_path=CHROMIUM,
@@ -34,9 +40,30 @@ def launched() -> Iterator[Any]:
                 "--no-first-run",
                 "--disable-quic",
             ],
+            timeout=1000 * PATIENCE,
         )
         yield chromium
         chromium.close()
+
+
+@contextmanager
+def limited(chromium: Any) -> Iterator[None]:
+    """Kill the browser if a test does not end: some of its calls, such as those of scripts, have no time limit."""
+    processes = chromium.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
+    process = next(each["id"] for each in processes if each["type"] == "browser")
+    killed = threading.Event()
+
+    def kill() -> None:
+        killed.set()
+        os.kill(process, signal.SIGKILL)
+
+    timer = threading.Timer(5 * PATIENCE, kill)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        assert not killed.is_set(), f"the test did not end in {5 * PATIENCE:.0f} s; its browser was killed"
 
 
 def has(locator: Any, count: int) -> None:
@@ -44,6 +71,13 @@ def has(locator: Any, count: int) -> None:
     from playwright.sync_api import expect
 
     expect(locator).to_have_count(count)
+
+
+def changes(locator: Any) -> None:
+    """Wait until the text of an element changes; fail if it never does."""
+    from playwright.sync_api import expect
+
+    expect(locator).not_to_have_text(locator.inner_text())
 
 
 def violations(page: Any) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import causalrules as cr
-from browsers import launched
+from browsers import PATIENCE, launched, limited
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +31,7 @@ def opened(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         context = browser.new_context(viewport={"width": width, "height": 800}, offline=True, **options)
         contexts.append(context)
         page = context.new_page()
+        page.set_default_timeout(1000 * PATIENCE)
         page.on("console", lambda message: trouble.append(f"console: {message.text}"))
         page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
         page.on("dialog", lambda dialog: trouble.append(f"dialog: {dialog.message}"))
@@ -39,7 +40,8 @@ def opened(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         trouble.remove(f"request: {path.as_uri()}")  # the page itself, and nothing else
         return page
 
-    yield open_report
-    for context in contexts:
-        context.close()
+    with limited(browser):
+        yield open_report
+        for context in contexts:
+            context.close()
     assert trouble == []

@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from browsers import PATIENCE as PATIENCE
+from browsers import limited
 from causalrules import datasets
 from causalrules.studio.server import Server
 from causalrules.studio.session import Studio
-
-# Generous, because a busy machine is not a failure.
-PATIENCE = 600.0
 
 
 def titanic(folder: Path) -> Path:
@@ -114,9 +113,14 @@ class Browser:
     @contextmanager
     def on(self, path: Path | None, folder: Path) -> Iterator[Server]:
         """Serve a studio; its pages are closed first, since they would report a lost connection."""
-        with served(path, folder) as server:
-            yield server
-            self.close()
+        with served(path, folder) as server, limited(self._chromium):
+            try:
+                yield server
+            except Exception as error:
+                error.add_note(f"the studio: {state(server.studio)['job']}\nits pages: {self.trouble}")
+                raise
+            finally:
+                self.close()
 
     def open(self, server: Server, **options: Any) -> Any:
         """Open a studio's page, and record all errors."""

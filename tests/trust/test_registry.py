@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 import causalrules as cr
+from causalrules.language.kinds import OutcomeKind
 from causalrules.payload import Plain
 from causalrules.report import sections, terminal, trust_words
 from causalrules.result import evidence, frames
@@ -19,13 +20,11 @@ from causalrules.trust.registry import CHECKS, Check
 class _Placebo(Plain):
     effect: float
 
-    @property
-    def cell(self) -> str:
-        return f"{self.effect:.3f} by chance"
+    def cell(self, kind: OutcomeKind) -> str:
+        return f"{kind.figure(self.effect)} by chance"
 
-    @property
-    def sentence(self) -> str:
-        return f"With a placebo outcome the effect is {self.effect:.3f}."
+    def sentence(self, kind: OutcomeKind) -> str:
+        return f"With a placebo outcome the effect is {kind.difference(self.effect)}."
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,11 +39,11 @@ def test_a_part_that_describes_itself_is_shown(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(module, "RuleEvidence", _Evidence)
     monkeypatch.setattr(sections, "CHECKS", (*CHECKS, check))
     shown = replace(rules, rules=(replace(rules[0], evidence=_Evidence(placebo=_Placebo(0.012))),))
-    assert "0.012 by chance" in terminal.text(shown)
-    assert "0.012 by chance" in shown.to_html()
-    assert "With a placebo outcome the effect is 0.012." in shown.to_html()
+    assert "1.2 by chance" in terminal.text(shown)
+    assert "1.2 by chance" in shown.to_html()
+    assert "With a placebo outcome the effect is 1.2 points." in shown.to_html()
     assert '"placebo": {' in shown.to_json()
-    assert frames.columns(shown)["placebo"] == ["0.012 by chance"]
+    assert frames.columns(shown)["placebo"] == ["1.2 by chance"]
     assert "placebo" not in frames.columns(rules)
     assert "placebo" not in terminal.text(rules)
     assert checks.Tile("placebo", check.title, check.about, (check,)).is_done(shown)

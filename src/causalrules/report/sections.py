@@ -60,7 +60,7 @@ def of_rule(rule: RuleResult, rules: Result) -> tuple[Section, ...]:
             found += write(part, rule, rules)
     others = [check for check in CHECKS if check.name not in _WRITERS and check.name not in _IN_TABLE]
     said = [(check.title, getattr(evidence, check.name)) for check in others]
-    return (*found, *(Section(title, (part.sentence,)) for title, part in said if part is not None))
+    return (*found, *(Section(title, (part.sentence(rule.kind),)) for title, part in said if part is not None))
 
 
 def _trust(rules: Result) -> tuple[Section, ...]:

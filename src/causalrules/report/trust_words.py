@@ -102,7 +102,10 @@ def cells(rule: RuleResult) -> tuple[str, ...]:
         "" if robust is None else _factor(robust.e_value_limit),
         "" if evidence.overlap is None else percent(1 - evidence.overlap.share, 0),
         "" if evidence.stability is None else percent(evidence.stability.nearly, 0),
-        *("" if (part := getattr(evidence, name)) is None else part.cell for name in RuleEvidence.described()),
+        *(
+            "" if (part := getattr(evidence, name)) is None else part.cell(rule.kind)
+            for name in RuleEvidence.described()
+        ),
     )
 
 

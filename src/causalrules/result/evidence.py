@@ -307,7 +307,10 @@ class DoublyRobust(Plain):
 
 
 def described(heading: str) -> Any:
-    """Declare a part of the evidence that describes itself: `cell` under the heading in tables, `sentence` in cards."""
+    """Declare a part of the evidence that describes itself, in the units of the kind of outcome.
+
+    `cell(kind)` is its text under the heading in tables, `sentence(kind)` that in cards.
+    """
     return field(default=None, metadata={"heading": heading})
 
 

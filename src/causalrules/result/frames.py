@@ -90,7 +90,7 @@ def _evidence(rules: Result) -> dict[str, list[Any]]:
         "returns": [known.stability and known.stability.nearly for _, known in rows],
         "robustness": [rule.verdict.robustness for rule in rules],
         **{
-            name: [getattr(getattr(known, name), "cell", None) for _, known in rows]
+            name: [part and part.cell(rules.kind) for part in (getattr(known, name) for _, known in rows)]
             for name in RuleEvidence.described()
         },
     }
