@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+import oracle
 from oracle import Coded
 
 TARGET = "y"
@@ -167,3 +168,21 @@ def coded_questions() -> st.SearchStrategy[dict[str, Any]]:
             "floor": st.sampled_from([-math.inf, -100.0, -100.0, 0.0123]),
         }
     )
+
+
+def every_rule(table: SmallTable, outcome: dict[int, int], beta: float) -> dict[frozenset[int], float]:
+    """Return the value of every set of rows that a rule covers, with these outcomes instead of the table's."""
+    rows = [{**row, TARGET: outcome.get(i)} for i, row in enumerate(table.rows)]
+    rules = oracle.top_k(
+        rows,
+        TARGET,
+        lambda y: y == 1,
+        table.actionable,
+        table.control,
+        k=10**6,
+        beta=beta,
+        max_length=2,
+        max_bins=3,
+        missing_control="value",
+    )
+    return {rule.rows: rule.value for rule in rules}

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pages import is_current, refreshed, same_on_any_machine, save
+from quiet import QUIET_DASK
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
@@ -28,9 +29,7 @@ def has_examples(page: Path) -> bool:
     return page.parent != GALLERY and ("```python\n" in text or "```console\n" in text)
 
 
-@pytest.mark.filterwarnings("ignore:::distributed")  # Dask's threads and sockets warn when they are closed
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@QUIET_DASK
 @pytest.mark.parametrize("page", [page for page in (ROOT / "README.md", *DOCS) if has_examples(page)], ids=name)
 def test_the_examples_of_a_page_print_and_draw_what_is_shown_below_them(page):
     text = page.read_text(encoding="utf-8")

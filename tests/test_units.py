@@ -21,17 +21,13 @@ from causalrules.data import database, reading
 from causalrules.exceptions import RoleError
 from causalrules.search import merging
 from causalrules.search import streamed as stream
+from quiet import QUIET_DASK
 from strategies import examples
 
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore:::distributed"),
-    pytest.mark.filterwarnings("ignore:::dask"),
-]
+pytestmark = QUIET_DASK
 
 STORAGES = ("memory", "file", "streamed", "merged", "workers")
 slow = settings(

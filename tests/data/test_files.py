@@ -1,4 +1,3 @@
-import csv
 import datetime as dt
 import gzip
 import os
@@ -22,24 +21,7 @@ from causalrules.data.columns import Kind
 from causalrules.data.inference import DEFAULT_NA
 from causalrules.data.reading import read
 from causalrules.exceptions import DataError, FileError, OptionError
-
-
-def as_csv(data, path):
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC)
-        writer.writerow(data)
-        for row in zip(*data.values(), strict=True):
-            writer.writerow(["" if value is None else value for value in row])
-    return path
-
-
-def as_arrow(data):
-    return pa.table({name: pa.array(values) for name, values in data.items()})
-
-
-def as_parquet(data, path):
-    pq.write_table(as_arrow(data), path)
-    return path
+from formats import as_csv, as_parquet
 
 
 def write(path, content):

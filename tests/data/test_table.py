@@ -1,4 +1,3 @@
-import csv
 import datetime as dt
 import math
 
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 
 from causalrules.data.reading import read
 from causalrules.exceptions import DataError
+from formats import as_arrow, as_csv, as_parquet
 
 N_ROWS = 8
 # Shrinking would read thousands of files.
@@ -50,30 +50,12 @@ def expected_histogram(values):
     return [(value, present.count(value)) for value in sorted(set(present))]
 
 
-def as_csv(data, path):
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC)
-        writer.writerow(data)
-        for row in zip(*data.values(), strict=True):
-            writer.writerow(["" if value is None else value for value in row])
-    return path
-
-
-def as_arrow(data):
-    return pa.table({name: pa.array(values) for name, values in data.items()})
-
-
 def as_pandas(data):
     nullable = {int: "Int64", bool: "boolean", float: "Float64", str: "str", dt.datetime: "datetime64[us]"}
     kinds = {name: type(next(v for v in values if v is not None)) for name, values in data.items()}
     return pd.DataFrame(
         {name: pd.Series(values, dtype=nullable.get(kinds[name], "object")) for name, values in data.items()}
     )
-
-
-def as_parquet(data, path):
-    pq.write_table(as_arrow(data), path)
-    return path
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=12, phases=PHASES)

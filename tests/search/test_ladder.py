@@ -32,6 +32,7 @@ from causalrules.search import core as _native
 from causalrules.search import run as search
 from causalrules.search import streamed as stream
 from oracle import Ladder
+from quiet import QUIET_DASK
 from strategies import examples
 
 
@@ -336,10 +337,7 @@ def client() -> Iterator[Any]:
         yield client
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.filterwarnings("ignore:::distributed")
-@pytest.mark.filterwarnings("ignore:::dask")
+@QUIET_DASK
 def test_workers_give_the_same_list(client: Any) -> None:
     dd = pytest.importorskip("dask.dataframe")
     types = {"number": "Float64", "text": "str", "boolean": "boolean"}

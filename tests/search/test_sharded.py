@@ -28,19 +28,14 @@ from causalrules.exceptions import DataError
 from causalrules.search import remote
 from causalrules.search import run as search
 from causalrules.search import sharded as cluster
+from quiet import QUIET_DASK
 from rulesets import rows_of
 from strategies import SmallTable, examples, questions, small_tables
 
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
-# Dask's threads and sockets warn when they are closed, which is not tested here.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore:::distributed"),
-    pytest.mark.filterwarnings("ignore:::dask"),
-]
+pytestmark = QUIET_DASK
 
 
 @pytest.fixture(scope="module")

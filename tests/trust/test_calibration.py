@@ -12,7 +12,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import causalrules as cr
-import oracle
 from causalrules.exceptions import OptionError
 from causalrules.question import Question
 from causalrules.report.terminal import text
@@ -23,29 +22,12 @@ from causalrules.trust import repeat
 from causalrules.trust.calibration import calibrate
 from causalrules.trust.resample import permuted
 from rulesets import rows_of
-from strategies import RELIABLE, TARGET, SmallTable, noise, small_tables
+from strategies import RELIABLE, TARGET, SmallTable, every_rule, noise, small_tables
 
 
 def smallest_beta(table: SmallTable, outcome: dict[int, int]) -> float:
     """Return the smallest β ≥ 0 at which no rule is above 0: r = p − β·q for every rule."""
-    rows = [{**row, TARGET: outcome.get(i)} for i, row in enumerate(table.rows)]
-
-    def values(beta: float) -> dict[frozenset[int], float]:
-        found = oracle.top_k(
-            rows,
-            TARGET,
-            lambda y: y == 1,
-            table.actionable,
-            table.control,
-            k=10**6,
-            beta=beta,
-            max_length=2,
-            max_bins=3,
-            missing_control="value",
-        )
-        return {rule.rows: rule.value for rule in found}
-
-    at_zero, at_one = values(0.0), values(1.0)
+    at_zero, at_one = (every_rule(table, outcome, beta) for beta in (0.0, 1.0))
     return max(0.0, max(p / (p - at_one[rule]) for rule, p in at_zero.items()))
 
 

@@ -25,7 +25,7 @@ from causalrules.trust import repeat, resample
 from causalrules.trust.permutation import significance
 from causalrules.trust.resample import arrangements, permuted, shuffling
 from rulesets import rows_of
-from strategies import RELIABLE, TARGET, SmallTable, noise, small_tables
+from strategies import RELIABLE, TARGET, SmallTable, every_rule, noise, small_tables
 
 TIED = 1e-9
 
@@ -33,24 +33,6 @@ TIED = 1e-9
 def discover(table: SmallTable, **options: Any) -> RuleSet:
     asked = RELIABLE | {"missing_control": "value"} | options
     return cr.discover(table.columns(), TARGET, control=list(table.control), **asked)
-
-
-def every_rule(table: SmallTable, outcome: dict[int, int], beta: float) -> dict[frozenset[int], float]:
-    """Return the value of every set of rows that a rule covers, with these outcomes instead of the table's."""
-    rows = [{**row, TARGET: outcome.get(i)} for i, row in enumerate(table.rows)]
-    rules = oracle.top_k(
-        rows,
-        TARGET,
-        lambda y: y == 1,
-        table.actionable,
-        table.control,
-        k=10**6,
-        beta=beta,
-        max_length=2,
-        max_bins=3,
-        missing_control="value",
-    )
-    return {rule.rows: rule.value for rule in rules}
 
 
 def brute_force(table: SmallTable, outcomes: list[dict[int, int]], beta: float, k: int) -> tuple[Any, Any]:
