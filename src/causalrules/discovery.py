@@ -14,7 +14,6 @@ from causalrules.data.columns import code_type
 from causalrules.estimators.p_values import holm
 from causalrules.exceptions import RoleError
 from causalrules.language.propositions import describe
-from causalrules.language.roles import check_randomised
 from causalrules.language.rules import language_of, parse_rule
 from causalrules.options import is_number
 from causalrules.question import OWN_CONTROLS, Question, asks, asks_about
@@ -83,7 +82,6 @@ def discover(data: Any, question: Question) -> RuleSet:
     graph = read_graph(question)
     table = read_table(data, question, deadline)
     roles = resolve_roles(table, question, graph)
-    check_randomised(table, roles, question.randomised)
     admissibility = admitted(table, roles, graph, question)
     problem = prepare(table, roles, question, found_controls(admissibility))
     problem, held_out = _hold_out(problem, question)
@@ -134,7 +132,6 @@ def measure_named(data: Any, rule: Any, question: Question) -> RuleSet:
         refuse_other_conditions(question, conditions)
     actions = question.actions or sorted({column for columns in sets for column in columns})
     roles = resolve_roles(table, replace(question, actionable=actions), graph, named=True)
-    check_randomised(table, roles, question.randomised)
     admissibility = admitted(table, roles, graph, question, sets)
     language = language_of(named, table.observed(roles.target, question.weights, question.required(roles.control)))
     problem = prepare(table, roles, question, found_controls(admissibility), language)

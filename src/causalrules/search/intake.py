@@ -9,7 +9,7 @@ from causalrules.data.reading import is_dask, read
 from causalrules.data.table import Table
 from causalrules.exceptions import InadmissibleError, RoleError
 from causalrules.language.propositions import Proposition, describe
-from causalrules.language.roles import Roles, resolve
+from causalrules.language.roles import Roles, check_randomised, resolve
 from causalrules.language.roles import columns as named_columns
 from causalrules.question import Question
 from causalrules.search.deadline import Deadline
@@ -70,7 +70,7 @@ def resolve_roles(
         if actionable is None:
             taken = {target, question.weights, question.groups, *graph.latent}
             actionable = [name for name in graph.nodes if name in table.names and name not in taken]
-    return resolve(
+    roles = resolve(
         table,
         target,
         outcome,
@@ -82,6 +82,8 @@ def resolve_roles(
         named,
         context,
     )
+    check_randomised(table, roles, question.randomised)
+    return roles
 
 
 def refuse_other_conditions(question: Question, rule: Sequence[Proposition]) -> None:
