@@ -259,7 +259,7 @@ def true_effects(drawn: Actionable, policy: Any) -> tuple[list[float], float]:
 
 
 def one_policy(effects: bool, n: int, n_tables: int) -> Row:
-    listed, held, steps, inside, above, gains, best, seconds = 0, 0, 0, 0, 0, [], [], []
+    listed, held, steps, inside, known, gains, best, seconds = 0, 0, 0, 0, 0, [], [], []
     for seed in range(n_tables):
         drawn = actionable(seed, n, effects)
         start = time.perf_counter()
@@ -272,9 +272,9 @@ def one_policy(effects: bool, n: int, n_tables: int) -> Row:
         gains.append(gain)
         best.append(best_gain(drawn))
         interval = None if policy.held_out is None else policy.held_out.over_today
-        if interval is not None:
+        if interval is not None and len(policy):
             inside += interval.low <= gain
-            above += 1
+            known += 1
     return {
         "effects": effects,
         "n": n,
@@ -285,7 +285,7 @@ def one_policy(effects: bool, n: int, n_tables: int) -> Row:
         "gain": statistics.fmean(gains),
         "best": statistics.fmean(best),
         "held-out": inside,
-        "of": above,
+        "of": known,
         "seconds": statistics.median(seconds),
     }
 
@@ -503,6 +503,11 @@ PARTS: Mapping[str, tuple[Callable[[int, Path | None], Iterator[Row]], Callable[
 }
 
 
+def plain(row: Row) -> Row:
+    """Return a row with Python's numbers: sums of NumPy's truth values are NumPy's, which JSON cannot write."""
+    return {key: value.item() if isinstance(value, np.generic) else value for key, value in row.items()}
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help=f"some of {', '.join(PARTS)}; by default all")
@@ -523,7 +528,7 @@ def main(arguments: list[str] | None = None) -> None:
         else:
             about, rows = machine(), []
             for row in ask(3 if given.quick else given.tables, data_folder(given.data)):
-                rows.append(row)
+                rows.append(plain(row))
                 say("  " + ", ".join(f"{key} {value}" for key, value in row.items()))
                 if not given.quick:
                     write(path, about, rows)

@@ -17,7 +17,7 @@ sys.path[:1] = [str(ROOT)]  # instead of this folder, whose modules are imported
 
 from paper.keel import data_folder  # noqa: E402
 
-from benchmarks import cold_start, growth, kernel, noise, paper_tables, peers, ten_million  # noqa: E402
+from benchmarks import cold_start, for_whom, growth, kernel, noise, paper_tables, peers, ten_million  # noqa: E402
 from benchmarks.measuring import Settings, machine, say, write  # noqa: E402
 from benchmarks.page import page  # noqa: E402
 
@@ -27,6 +27,7 @@ PARTS: dict[str, ModuleType] = {
     "noise": noise,
     "growth": growth,
     "ten-million": ten_million,
+    "for-whom": for_whom,
     "kernel": kernel,
     "start": cold_start,
 }

@@ -15,7 +15,19 @@ from strategies import RELIABLE, SmallTable, small_tables
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import cold_start, growth, kernel, ladder, noise, paper_tables, peers, ten_million  # noqa: E402
+from benchmarks import (  # noqa: E402
+    cold_start,
+    differing,
+    for_whom,
+    for_whom_peers,
+    growth,
+    kernel,
+    ladder,
+    noise,
+    paper_tables,
+    peers,
+    ten_million,
+)
 from benchmarks.measuring import Timing, fresh, repeated, write  # noqa: E402
 from benchmarks.page import page  # noqa: E402
 from benchmarks.searching import measure, problem_of, source  # noqa: E402
@@ -25,6 +37,8 @@ from paper.keel import Experiment  # noqa: E402
 from paper.plain_search import Rows, counterexample  # noqa: E402
 
 from causalrules.discovery import discover, evaluate  # noqa: E402
+from causalrules.language.propositions import Proposition  # noqa: E402
+from causalrules.prescribing import prescribe  # noqa: E402
 from causalrules.question import Question  # noqa: E402
 from causalrules.search import run as search  # noqa: E402
 from causalrules.search.adjusted import Adjusted  # noqa: E402
@@ -299,3 +313,83 @@ def test_ladders_of_tables_need_their_files(
     monkeypatch.setattr(ladder, "data_folder", lambda: None)
     assert list(ladder.tables(1, seed=0)) == []
     assert "no folder of KEEL files at ../shared/data" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", differing.REGIMES | differing.SKEWED)
+def test_one_effect_on_everybody(name: str) -> None:
+    drawn = (differing.REGIMES | differing.SKEWED)[name](0)
+    assert len(set(drawn.effect.tolist())) == 1
+    assert {*drawn.asked["context"], *drawn.asked.get("control", ())} <= set(drawn.columns)
+    treated, y = drawn.treated == 1, np.asarray(drawn.columns["y"], np.float64)
+    if "randomised" in drawn.asked:
+        error = np.sqrt(y[treated].var() / treated.sum() + y[~treated].var() / (~treated).sum())
+        assert y[treated].mean() - y[~treated].mean() == pytest.approx(drawn.effect[0], abs=4 * error)
+
+
+@pytest.mark.parametrize("confounded", [False, True])
+def test_a_planted_group_benefits_more(confounded: bool) -> None:
+    drawn = differing.planted(0, 25, 200_000, confounded)
+    group, y, treated = differing.in_planted(drawn), np.asarray(drawn.columns["y"]), drawn.treated == 1
+    level = drawn.columns["c2"]
+    assert group.mean() == pytest.approx(0.25, abs=0.01)
+    for rows, effect in ((group, 0.3), (~group, 0.05)):
+        differences = [
+            y[rows & (level == z) & treated].mean() - y[rows & (level == z) & ~treated].mean() for z in range(8)
+        ]
+        assert np.mean(differences) == pytest.approx(effect, abs=0.02)
+        assert drawn.inside(rows) == pytest.approx(effect)
+
+
+def test_expected_targets_of_actions_are_those_drawn() -> None:
+    drawn = differing.actionable(0, 400_000, effects=True)
+    high = drawn.columns["c0"] >= 4
+    y, called = drawn.columns["y"], drawn.columns["call"] == "yes"
+    call, gift = Proposition("call", "=", "yes"), Proposition("gift", "=", "b")
+    assert (drawn.expected([call]) - drawn.expected(None))[high].mean() == pytest.approx(0.1)
+    assert y[high & called].mean() - y[high].mean() == pytest.approx(0.1, abs=0.01)
+    assert (drawn.expected([call, gift]) - drawn.expected([call])).mean() == pytest.approx(1 / 30, abs=0.001)
+    assert drawn.expected([Proposition("discount", ">=", 10)]) == pytest.approx(drawn.expected(None))
+    assert for_whom.best_gain(drawn) == pytest.approx((0.1 + 0.05) / 2 + 0.05 - 0.05 / 3, abs=0.001)
+
+
+def test_bounds_of_segments_are_compared_with_the_truth() -> None:
+    drawn = differing.planted(0, 40, 4_000)
+    found, seconds = for_whom.segments_of(drawn, context=["c0", "c1", "c3"], permutations=99)
+    assert seconds > 0
+    first = for_whom.shown(found)[0]
+    assert for_whom.jaccard(first.covers(drawn.columns), differing.in_planted(drawn)) > 0.8
+    assert for_whom.bounds_hold(drawn, found) == (True, True, True, True)
+    nobody = differing.Drawn(drawn.columns, drawn.effect - 1, drawn.asked)
+    assert for_whom.bounds_hold(nobody, found)[:2] == (False, False)  # the effects are not so small
+    same = differing.Drawn(drawn.columns, np.full(4_000, 0.1), drawn.asked)
+    assert for_whom.bounds_hold(same, found)[2:] == (False, False)  # nor equal
+
+
+def test_true_effects_of_steps_are_over_the_default() -> None:
+    drawn = differing.actionable(1, 6_000, effects=True)
+    policy = for_whom.quietly(prescribe, drawn.columns, "y", **drawn.asked)
+    effects, gain = for_whom.true_effects(drawn, policy)
+    assert len(effects) == len(policy) > 0
+    assert 0.03 < gain < for_whom.best_gain(drawn)
+    assert all(step.at_least <= effect for step, effect in zip(policy, effects, strict=True))
+    assert gain == pytest.approx(policy.gain, abs=0.03)
+
+
+def test_scores_of_peers_have_the_effect_as_their_mean() -> None:
+    drawn = differing.planted(3, 25, 3_000)
+    matrix = for_whom_peers.matrix_of(drawn.columns, ["c0", "call"])
+    assert matrix.shape == (3_000, 3)
+    psi = for_whom_peers.scores_of(matrix[:, :1], drawn.treated, np.asarray(drawn.columns["y"], float), seed=0)
+    assert psi.mean() == pytest.approx(drawn.effect.mean(), abs=4 * psi.std() / np.sqrt(3_000))
+    holds = for_whom_peers.thresholds({"a": np.arange(8), "b": np.array(["x", "y"] * 4)}, ["a", "b"])
+    assert [row.sum() for row in holds] == [7, 6, 5, 4, 3, 2, 1, 4, 4]
+
+
+def test_policies_beside_peers_are_shown() -> None:
+    measured = {"n": 50_000, "tried": 9, "optimal": True, "seconds": 4.0, "spread": 0.1, "runs": 3}
+    time = [{"call": name, **measured} for name in for_whom.LIMITS]
+    assert [goal.met for goal in for_whom.goals(time)] == [True, True]
+    assert not for_whom.goals([time[0] | {"seconds": 6.0}])[0].met
+    assert "| `prescribe` | 50,000 | 9 | 4.00 s | 10 % |" in for_whom.section(time)
+    row = for_whom.one_regime("flat", lambda seed: differing.flat(seed, 200), 1)
+    assert "| flat | 1 |" in for_whom.regimes_section([row])
