@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from causalrules.language.propositions import AND, describe
 from causalrules.policy.steps import TODAY
@@ -292,8 +292,8 @@ def compared(policy: Prescription) -> list[tuple[str, str, str]]:
 
 def baseline(policy: Prescription) -> str:
     """Name the baseline."""
-    given = policy.question.baseline
-    column, value = next(iter(given.items())) if isinstance(given, dict) else given  # type: ignore[misc]
+    given: Any = policy.question.baseline
+    column, value = next(iter(given.items())) if isinstance(given, dict) else given
     return f"{plain(str(column))} = {plain(str(value))}"
 
 
