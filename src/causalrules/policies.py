@@ -12,6 +12,7 @@ from typing import Any, Self
 from causalrules.policy import frames
 from causalrules.policy.segments import SegmentList
 from causalrules.policy.steps import Prescription
+from causalrules.report import policy_terminal
 from causalrules.result import sql
 from causalrules.result.frames import as_frame
 
@@ -24,6 +25,11 @@ class Segments(SegmentList):
     `action`, `effect`, `interval`, `level`, `level_without`, `context`, `control`, `n_rows`, `n_compared`,
     `n_no_overlap`, `n_groups`, `permutations`, `claim`, `question`, `alerts`, `notes`, `graph`, `admissibility`.
     """
+
+    def __str__(self) -> str:
+        return policy_terminal.of_segments(self)
+
+    __repr__ = __str__
 
     @classmethod
     def of(cls, found: SegmentList) -> Self:
@@ -145,6 +151,11 @@ class Policy(Prescription):
     `number_needed_to_treat`, `level`, `cost`, `context`, `control`, `actionable`, `n_rows`, `n_pairs`, `optimal`,
     `stopped`, `seconds`, `claim`, `question`, `alerts`, `notes`, `graph`, `admissibility`.
     """
+
+    def __str__(self) -> str:
+        return policy_terminal.of_policy(self)
+
+    __repr__ = __str__
 
     def to_frame(self) -> Any:
         """Return a data frame with one row per step.

@@ -11,7 +11,7 @@ from causalrules.language.propositions import Proposition, describe
 from causalrules.payload import Plain, Readable
 from causalrules.result import sql
 from causalrules.result.rule import RuleResult, applied
-from causalrules.result.verdict import NOT_SUPPORTED, SUPPORTED
+from causalrules.result.verdict import NOT_IDENTIFIED, NOT_SUPPORTED, SUPPORTED
 
 if TYPE_CHECKING:
     from causalrules.alerts import Alert
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from causalrules.question import ContextQuestion
 
 FOR_WHOM = "causalrules/for-whom/1"
+NOT_ADMITTED = "by the causal graph, effects inside groups are not identified with this context and these controls"
 
 
 class Interval(NamedTuple):
@@ -263,5 +264,15 @@ class SegmentList(Readable, Sequence[Segment]):
 
     @property
     def claim(self) -> str:
-        """Whether differences are effects: the claim of the action on everybody."""
-        return self.rule.verdict.claim
+        """Whether differences are effects: the claim of the action on everybody, if the context is no obstacle."""
+        return self.rule.verdict.claim if self._is_admitted else NOT_IDENTIFIED
+
+    @property
+    def claim_reason(self) -> str:
+        """The reason of the claim."""
+        return self.rule.verdict.claim_reason if self._is_admitted else NOT_ADMITTED
+
+    @property
+    def _is_admitted(self) -> bool:
+        checked = self.admissibility
+        return checked is None or bool(checked) or bool(checked.identified)

@@ -259,10 +259,27 @@ class Prescription(Readable, Sequence[PolicyStep]):
         return sum(step.share for step in self.steps)
 
     @property
+    def level_with(self) -> float:
+        """The adjusted mean of the target if everybody followed the policy."""
+        return self._with_policy(self.level, [step.level for step in self], [step.level_without for step in self])
+
+    @property
+    def cost_with(self) -> float:
+        """The mean cost per row if everybody followed the policy."""
+        return self._with_policy(self.cost, [step.cost for step in self], [step.cost_without for step in self])
+
+    def _with_policy(self, today: float, given: Sequence[float], otherwise: Sequence[float]) -> float:
+        """Return a mean under the policy; with a default other than today's practice, every row is in a step."""
+        if self.default:
+            return sum(step.share * each for step, each in zip(self, given, strict=True))
+        changes = zip(self, given, otherwise, strict=True)
+        return today + sum(step.share * (each - without) for step, each, without in changes)
+
+    @property
     def number_needed_to_treat(self) -> float | None:
         """How many people in the steps it takes for one more outcome; None for means and without a gain."""
-        sign = -1.0 if self.question.direction == "decrease" else 1.0
-        more = sign * sum(step.effect * step.share for step in self.steps)
+        more = self.level_with - self.level
+        more = -more if self.question.direction == "decrease" else more
         return self.share / more if self.kind.binary and more > 0 else None
 
     def assign(self, data: Any) -> NDArray[np.int64]:
