@@ -680,7 +680,7 @@ LIMITS: dict[str, tuple[int, Callable[[Generator], tuple[Columns, Question]]]] =
     "numeric confounder, 20,000 rows, 4 bins": (20, lambda rng: _binned(rng, 4)),
 }
 # The same noise with β = 2 shows whether this search finds rules above 0 at all.
-CONTROLS = ("outcome 30 %, 5 strata, length 1", "missing at random", "reference arm, outcome 30 %", "lognormal target")
+CONTROLS = ("outcome 30 %, 5 strata, length 1", "missing at random", "lognormal target")
 
 
 def _one_limit(name: str) -> Row:

@@ -191,7 +191,7 @@ def star(folder: Path) -> Study:
                 {**aer, "data": pupils},
             ),
         ],
-        {"target": "score", "actionable": ["classk", "sex", "freelunk", "race", "totexpk"], **ours},
+        {"target": "score", "actionable": "classk", **ours},
         "Strata count by their pupils here, so that the answer is the average over pupils, as that of the differences "
         "of schools weighted by pupils; OLS with an effect of each school weights schools by how evenly their pupils "
         "are divided, which is another average of effects that differ between schools.",

@@ -454,18 +454,22 @@ def test_with_a_reference_rules_are_about_its_column_alone() -> None:
 
 def test_doses_between_two_values_are_compared_with_the_reference() -> None:
     rng = np.random.default_rng(4)
-    dose = rng.integers(0, 5, 2000)
-    data = {"dose": dose, "y": (rng.random(2000) < 0.2 + 0.3 * np.isin(dose, [2, 3])).astype(int)}
-    rules = discover(data, outcome=1, reference={"dose": 0}, max_length=2)
-    assert rules[0].text == "2 ≤ dose ≤ 3"
-    rates = [data["y"][np.isin(dose, doses)].mean() for doses in ([2, 3], [0])]
-    assert rules[0].effect == pytest.approx(rates[0] - rates[1])
-    # Both conditions are about the dose: neither is tested beside the other.
-    tested = rules.trust(99, 10, 4, n_jobs=1)[0]
-    assert [condition.p_value for condition in tested.conditions] == [tested.p_value] * 2
-    assert tested.evidence is not None
-    assert tested.evidence.conditions is not None
-    assert tested.evidence.conditions.kept == (0, 1)
+    dose = rng.integers(0, 6, 3000)
+    chance = np.array([0.2, 0.2, 0.6, 0.6, 0.3, 0.4])[dose]
+    data = {"dose": dose, "y": (rng.random(3000) < chance).astype(int)}
+    asked: dict[str, Any] = {"outcome": 1, "reference": {"dose": 0}}
+    rules = discover(data, **asked, max_length=2)
+    # The doses of the first rule are left out of the next step, those beyond are not.
+    assert [rule.text for rule in rules] == ["2 ≤ dose ≤ 3", "dose ≥ 5"]
+    for rule, doses in zip(rules, ([2, 3], [5]), strict=True):
+        assert rule.effect == pytest.approx(data["y"][np.isin(dose, doses)].mean() - data["y"][dose == 0].mean())
+        assert rule.held_fixed == ()
+    # Conditions are about the dose: none is tested beside the other, even where another one has the same effect.
+    named = cr.evaluate(data, "dose >= 2 and dose <= 2", "y", **asked).trust(99, 10, 4, n_jobs=1)[0]
+    assert [condition.p_value for condition in named.conditions] == [named.p_value] * 2
+    assert named.evidence is not None
+    assert named.evidence.conditions is not None
+    assert named.evidence.conditions.kept == (0, 1)
 
 
 def test_if_strata_determine_the_outcome_the_message_says_why_there_is_no_rule() -> None:
