@@ -149,7 +149,8 @@ def test_where_nothing_stands_out_the_first_rule_has_the_largest_ratio_of_all() 
     by_length = betas(language, 2, 0.05)
     ratios = []
     for rule in discover_named(data, named):
-        effect = rule.reliable_effect + rule.criterion.margin(rule.measured)
+        # Named rules are tested in both directions, and the search looks for increases.
+        effect = math.copysign(rule.value + rule.criterion.margin(rule.measured), rule.effect)
         ratios.append(effect / bernstein(by_length[rule.length], [_stratum(data, rule, "all others")]))
     assert rules[0].ratio == pytest.approx(max(ratios), abs=1e-9)
 
@@ -239,8 +240,9 @@ def test_betas_share_the_error_rate_and_never_fall(name: str, max_length: int | 
 def test_beta_of_named_rules_counts_them() -> None:
     data = table("binary", "all others")
     one, two = (discover_named(data, ["x >= 0.2", "x >= 1"][:n])[0] for n in (1, 2))
-    assert one.criterion.beta == pytest.approx(beta_of_rules(1, 0.05)) == pytest.approx(math.sqrt(2 * math.log(20)))
-    assert two.criterion.beta == pytest.approx(math.sqrt(2 * math.log(40)))
+    # Each of them in both directions.
+    assert one.criterion.beta == pytest.approx(beta_of_rules(2, 0.05)) == pytest.approx(math.sqrt(2 * math.log(40)))
+    assert two.criterion.beta == pytest.approx(math.sqrt(2 * math.log(80)))
 
 
 def test_a_rule_has_the_beta_of_its_length() -> None:

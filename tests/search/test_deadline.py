@@ -199,7 +199,7 @@ def test_an_interrupted_search_is_not_taken_for_the_best(rules: RuleSet, monkeyp
 def test_reading_calibrating_and_searching_share_the_time(
     clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from causalrules import discovery
+    from causalrules.search import intake
     from causalrules.data import reading
 
     read, run = reading.read, search.run
@@ -218,7 +218,7 @@ def test_reading_calibrating_and_searching_share_the_time(
         limits.append(options.time_limit)
         return run(table, options, *given, **how)
 
-    monkeypatch.setattr(discovery, "read", slow_read)
+    monkeypatch.setattr(intake, "read", slow_read)
     monkeypatch.setattr(stepwise, "calibrate", calibrated)
     monkeypatch.setattr(search, "run", searched)
     asked: dict[str, Any] = {"control": "z", "beta": "calibrated", "stepwise": False}
