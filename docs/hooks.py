@@ -16,14 +16,19 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parent.parent
 # Functions whose parameters are the options of a Question: only Python itself knows their signature.
-_ASKING = {"causalrules.discovery.discover": "discover", "causalrules.discovery.evaluate": "evaluate"}
+_ASKING = {
+    "causalrules.discovery.discover": "discover",
+    "causalrules.discovery.evaluate": "evaluate",
+    "causalrules.prescribing.for_whom": "for_whom",
+    "causalrules.prescribing.prescribe": "prescribe",
+}
 _SHOWN = {".svg", ".png", ".csv", ".json", ".html"}
 # Files of the repository's root that are pages of the site, too.
 _PAGES = {"README.md": "start.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md"}
 
 
 class Questions(griffe.Extension):
-    """Give discover() and evaluate() the signature and the docstring that they have in Python."""
+    """Give functions that take options the signature and the docstring that they have in Python."""
 
     def on_function(self, *, func: griffe.Function, **_: Any) -> None:
         """Replace what the source says by what the function says of itself."""

@@ -349,7 +349,8 @@ def _best(
     rows: Scored, groups: _Groups, draws: _Signs, whole: float, sign: float, least: float
 ) -> tuple[Segment, tuple[int, ...]]:
     """Return the group with the largest statistic, and its conditions."""
-    critical, inside = draws.critical(draws.largest), draws.critical(draws.inside)
+    critical = draws.critical(draws.largest)
+    inside = max(critical, draws.critical(draws.inside))
     statistic = np.where(groups.valid, np.abs(groups.statistic), -np.inf)
     tied = np.flatnonzero(statistic >= statistic.max() * (1 - _TIED))
 
