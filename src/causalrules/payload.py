@@ -44,6 +44,17 @@ class Plain(Readable):
         return type(self), tuple(values)
 
 
+def tuple_repr(values: Any) -> str:
+    """Return the repr of a named tuple, with rounded numbers.
+
+    >>> from causalrules.result.steps import Rung
+    >>> Rung(level=0.17195605877121492, n_rows=436)
+    Rung(level=0.172, n_rows=436)
+    """
+    shown = (f"{name}={_written(value)}" for name, value in zip(values._fields, values, strict=True))
+    return f"{type(values).__name__}({', '.join(shown)})"
+
+
 def _written(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"

@@ -20,7 +20,7 @@ from causalrules.estimators.p_values import two_sided
 from causalrules.estimators.sides import Side, comparable, standardised
 from causalrules.language.kinds import BINARY, OutcomeKind
 from causalrules.language.strata import SCORES
-from causalrules.payload import Plain
+from causalrules.payload import Plain, tuple_repr
 
 
 class Interval(NamedTuple):
@@ -28,6 +28,8 @@ class Interval(NamedTuple):
 
     low: float
     high: float
+
+    __repr__ = tuple_repr
 
 
 class AnyInterval(Interval):

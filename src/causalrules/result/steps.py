@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from causalrules.estimators.sides import side_of
-from causalrules.payload import Plain
+from causalrules.payload import Plain, tuple_repr
 from causalrules.search import run as search
 
 if TYPE_CHECKING:
@@ -71,6 +71,8 @@ class Rung(NamedTuple):
     level: float
     n_rows: int
 
+    __repr__ = tuple_repr
+
 
 class Alone(NamedTuple):
     """A rule on its own: adjusted for the controls only, compared with all rows on which it fails."""
@@ -78,6 +80,8 @@ class Alone(NamedTuple):
     effect: float
     low: float
     high: float
+
+    __repr__ = tuple_repr
 
 
 def proof(step: Step, rules: Sequence[RuleResult]) -> StepProof:
