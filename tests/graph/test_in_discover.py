@@ -252,16 +252,17 @@ def run(*arguments: object) -> Result:
 def roles(**names: Any) -> list[str]:
     given = {**ROLES, **names}
     words = ["--target", given["target"]]
-    for role in ("actionable", "control", "latent"):
+    for role in ("actionable", "control", "context", "latent"):
         words += [word for name in given.get(role, ()) for word in (f"--{role}", name)]
     return words
 
 
-@given(graphs())
+@given(graphs(), st.lists(st.sampled_from(["c", "z"]), unique=True))
 @settings(deadline=None, max_examples=60)
-def test_check_prints_the_verdict_and_exits_with_it(graph: CausalGraph) -> None:
-    verdict = cr.check(graph, **ROLES)
-    result = run("check", "--graph", graph.to_dagitty(), *roles())
+def test_check_prints_the_verdict_and_exits_with_it(graph: CausalGraph, context: list[str]) -> None:
+    asked: dict[str, Any] = {"actionable": ["a", "b"], "context": context}
+    verdict = cr.check(graph, **{**ROLES, **asked})
+    result = run("check", "--graph", graph.to_dagitty(), *roles(**asked))
     assert result.stdout == verdict.summary() + "\n"
     assert result.exit_code == {"admissible": 0, "violated": 1, "unknown": 3}[verdict.status]
 
@@ -296,16 +297,23 @@ def test_check_takes_the_roles_that_discover_takes(data: Path, tmp_path: Path) -
     with pytest.raises(cr.InadmissibleError) as caught:
         cr.discover(data, "y", control=["z"], graph=file)
     assert checked.stdout == caught.value.verdict.summary() + "\n"
-    for role in ("--actionable", "--control", "--target"):
+    # By default, neither the controls nor the context are actionable.
+    described = run("check", data, *words, "--context", "z", "--context", "c")
+    assert "actionable a, b and note; control z; context z and c" in described.stdout
+    for role in ("--actionable", "--control", "--context", "--target"):
         result = run("check", data, *words, role, "u")
         assert (result.exit_code, result.stdout) == (1, "")
         assert "no column 'u'" in result.stderr
 
 
 def test_without_data_every_other_observed_variable_is_actionable() -> None:
-    result = run("check", "--graph", "{a b u z} -> y; w -> z", "--target", "y", "--control", "z", "--latent", "u")
+    words = ["check", "--graph", "{a b u z} -> y; w -> z", "--target", "y", "--control", "z", "--latent", "u"]
+    result = run(*words)
     assert "actionable a, b and w; control z" in result.stdout
     assert result.exit_code == 1
+    result = run(*words, "--context", "w")
+    assert "actionable a and b; control z; context w" in result.stdout
+    assert result.exit_code == 0
 
 
 def test_discover_with_a_graph_on_the_command_line(data: Path) -> None:
@@ -337,6 +345,7 @@ def test_discover_with_a_graph_on_the_command_line(data: Path) -> None:
         ("--graph missing.dot", "neither an existing file nor the text of a graph"),
         ("--latent q", "--latent: no variable 'q' in the graph"),
         ("--control a", "'a' has two roles"),
+        ("--context a", "'a' has two roles, actionable and context"),
     ],
 )
 def test_bad_input_to_check_is_one_line(words: str, message: str, monkeypatch: Any, tmp_path: Path) -> None:
@@ -415,18 +424,19 @@ def test_edges_avoid_other_variables(graph: CausalGraph) -> None:
 
 
 def test_roles_can_be_told_apart_without_colour() -> None:
-    graph = CausalGraph.read("x -> y; z -> y; n -> y; u [latent]; u -> y")
-    ax: Any = plot_graph(graph, cr.check(graph, target="y", actionable=["x"], control=["z"]))
+    graph = CausalGraph.read("x -> y; z -> y; w -> y; n -> y; u [latent]; u -> y")
+    ax: Any = plot_graph(graph, cr.check(graph, target="y", actionable=["x"], control=["z"], context=["w", "z"]))
     looks = set()
     for text in ax.texts:
         if text.get_text() in graph.nodes:
             box = text.get_bbox_patch()
             looks.add((type(box.get_boxstyle()).__name__, box.get_linestyle(), box.get_linewidth()))
-    assert len(looks) == 5
+    assert len(looks) == 6
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [
         "target",
         "actionable",
         "control",
+        "context",
         "no role",
         "latent",
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import rich_click as click
 
@@ -34,6 +34,12 @@ def _drawing(ctx: click.Context, param: click.Parameter, given: str | None) -> P
 @TARGET
 @click.option("--control", multiple=True, metavar="NAME", help="Variable to adjust for. Repeat for more.")
 @click.option(
+    "--context",
+    multiple=True,
+    metavar="NAME",
+    help="Variable that describes who: effects inside groups are checked. It may be a control too. Repeat for more.",
+)
+@click.option(
     "--actionable",
     multiple=True,
     metavar="NAME",
@@ -55,6 +61,7 @@ def check(
     graph: str,
     target: str,
     control: tuple[str, ...],
+    context: tuple[str, ...],
     actionable: tuple[str, ...],
     latent: tuple[str, ...],
     draw: Path | None,
@@ -75,12 +82,18 @@ def check(
         require_drawable(causal_graph)
     columns = None
     if file is not None:
-        columns, others = _columns(file, target, control, actionable)
+        columns, others = _columns(file, target, (*control, *context), actionable)
     else:
-        taken = {target, *control, *causal_graph.latent}
+        taken = {target, *control, *context, *causal_graph.latent}
         others = tuple(name for name in causal_graph.nodes if name not in taken)
-    roles: dict[str, Any] = {"target": target, "actionable": actionable or others, "control": control}
-    admissibility = check_roles(causal_graph, **roles, columns=columns)
+    admissibility = check_roles(
+        causal_graph,
+        target=target,
+        actionable=actionable or others,
+        control=control,
+        context=context,
+        columns=columns,
+    )
     echo(admissibility.summary())
     if draw is not None:
         _draw(causal_graph, admissibility, draw)
@@ -88,19 +101,22 @@ def check(
 
 
 def _columns(
-    file: str, target: str, control: tuple[str, ...], actionable: tuple[str, ...]
+    file: str, target: str, given: tuple[str, ...], actionable: tuple[str, ...]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the columns of the data, and the default actionable ones (none if some are given)."""
+    """Return the columns of the data, and the default actionable ones (none if some are given).
+
+    `given` are the columns with another role than the target.
+    """
     from causalrules.data.reading import read
     from causalrules.language.roles import default_actionable
 
     table = read(file)
-    for name in (target, *control, *actionable):
+    for name in (target, *given, *actionable):
         table.require(name)
     if actionable:
         return table.names, ()
     notes: list[str] = []
-    others = default_actionable(table.observed(target), {target, *control}, notes)
+    others = default_actionable(table.observed(target), {target, *given}, notes)
     for note in notes:
         click.echo(printable(note), err=True)
     return table.names, others

@@ -27,6 +27,7 @@ _LOOKS: dict[str, tuple[str, Literal["-", "--", ":"], float, str | None]] = {
     "target": ("ellipse,pad=0.25", "-", 2.6, None),
     "actionable": ("square,pad=0.4", "-", 1.8, BLUE),
     "control": ("round,pad=0.4,rounding_size=0.9", "-", 1.8, GREEN),
+    "context": ("round4,pad=0.4", "-.", 1.6, GREEN),
     "no role": ("square,pad=0.4", "--", 1.2, GREY),
     "latent": ("round,pad=0.4,rounding_size=0.9", ":", 1.4, GREY),
 }

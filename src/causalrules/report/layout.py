@@ -38,10 +38,10 @@ def can_be_drawn(graph: CausalGraph) -> bool:
 
 
 def roles(graph: CausalGraph, admissibility: Admissibility | None) -> dict[str, str]:
-    """Return the role of each variable, "latent" or "no role"."""
+    """Return the role of each variable, "latent" or "no role"; context that is a control too is shown as a control."""
     role = {name: "latent" if name in graph.latent else "no role" for name in graph.nodes}
     if admissibility is not None:
-        given = {admissibility.target: "target"}
+        given = {**dict.fromkeys(admissibility.context, "context"), admissibility.target: "target"}
         given |= dict.fromkeys(admissibility.actionable, "actionable") | dict.fromkeys(admissibility.control, "control")
         role |= {name: its_role for name, its_role in given.items() if name in role}
     return role

@@ -120,7 +120,7 @@ export function RuleKey({ control, blocked }: { control: string[]; blocked: Bloc
 }
 
 export function GraphKey({ drawing }: { drawing: Drawing }) {
-  const roles = ["actionable", "control", "target", "no role", "latent"];
+  const roles = ["actionable", "control", "context", "target", "no role", "latent"];
   const present = roles.filter((role) => drawing.nodes.some((node) => node.role === role));
   return (
     <p class="key">
