@@ -30,7 +30,7 @@ Numbers = tuple[int, ...]
 # What the baseline gives, where an action is expected.
 BASELINE: Numbers = (-1,)
 # Single actions for everybody that are tried as the default: those with the highest conservative gains.
-MOST_DEFAULTS = 5
+MOST_DEFAULTS = 3
 
 
 @dataclass(frozen=True, eq=False)
