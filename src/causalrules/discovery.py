@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from causalrules import __version__
 from causalrules.data.columns import code_type
-from causalrules.estimators.p_values import holm
 from causalrules.exceptions import RoleError
 from causalrules.language.propositions import describe
 from causalrules.language.rules import language_of, parse_rule
@@ -19,6 +18,7 @@ from causalrules.options import is_number
 from causalrules.question import OWN_CONTROLS, Question, asks, asks_about
 from causalrules.result.columns import column_alerts
 from causalrules.result.measure import rule_results
+from causalrules.result.named import tested
 from causalrules.result.result import Named, Searched, with_graph
 from causalrules.result.steps import history, proof
 from causalrules.rules import RuleSet
@@ -86,7 +86,8 @@ def discover(data: Any, question: Question) -> RuleSet:
     problem = prepare(table, roles, question, found_controls(admissibility))
     problem, held_out = _hold_out(problem, question)
     searched = search_list(table, problem, question, graph, deadline, held_out)
-    result = with_graph(_alerted(_result(data, question, searched), table, graph), graph, admissibility)
+    found = _by_models(_result(data, question, searched), deadline)
+    result = with_graph(_alerted(found, table, graph), graph, admissibility)
     return result if held_out is None else held_out.measure(result)
 
 
@@ -139,8 +140,8 @@ def measure_named(data: Any, rule: Any, question: Question) -> RuleSet:
         # Half of the error rate for each direction.
         question = replace(question, beta=(0.0, beta_of_rules(2 * len(named), question.error_rate)))
     question, calibration = with_beta(problem, question, deadline)
-    measured = _alerted(_measured(data, problem, named, question, calibration), table, graph)
-    return with_graph(measured, graph, admissibility)
+    measured = _by_models(_measured(data, problem, named, question, calibration), deadline)
+    return with_graph(_alerted(measured, table, graph), graph, admissibility)
 
 
 def evaluate_like(rules: RuleSet, table: Table, texts: Sequence[str]) -> RuleSet | None:
@@ -187,17 +188,23 @@ def _measured(
     nothing = search.Progress(0.0, None, -math.inf, 0.0, 0)
     found = search.Found(rules, nothing, optimal=True, stopped=Named.stopped, history=(nothing,))
     step = Step(problem, question, found, stands_out=True)
-    measured = _tested(rule_results(problem, problem.pack(), question, found))
+    measured = tested(rule_results(problem, problem.pack(), question, found))
     return replace(_result(data, question, SearchedList((step,), (measured,), calibration)), origin=Named())
 
 
-def _tested(rules: Sequence[RuleResult]) -> tuple[RuleResult, ...]:
-    """Return rules that were named in advance with their two-sided p-values, adjusted for their number."""
-    adjusted = holm([rule.measured.p_value for rule in rules])
-    return tuple(
-        replace(rule, p_value=p, criterion=replace(rule.criterion, two_sided=rule.criterion.estimator == "pooled"))
-        for rule, p in zip(rules, adjusted, strict=True)
-    )
+def _by_models(rules: RuleSet, deadline: Deadline) -> RuleSet:
+    """Return the rules with their doubly robust effects, where strata may leave confounding and it takes seconds."""
+    question = rules.question
+    if deadline.passed or not any(rule.measured.may_confound for rule in rules):
+        return rules
+    from causalrules.trust import registry
+    from causalrules.trust.doubly_robust import is_quick
+
+    if not is_quick(rules):
+        return rules
+    shown = False if callable(question.progress) else question.progress
+    limit = deadline.left()
+    return registry.run("doubly_robust", rules, n_jobs=question.n_jobs, time_limit=limit, progress=shown, due=True)
 
 
 def _result(data: Any, question: Question, searched: SearchedList) -> RuleSet:

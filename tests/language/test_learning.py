@@ -43,7 +43,7 @@ def n_products(features: Features, matrix: Matrix, y: Vector) -> int:
     order = np.argsort(fold_of(matrix), kind="stable")
     fold = fold_of(matrix)[order]
     found = cross_fitted(features, matrix[order], y[order], np.ones(len(y)), fold, range(FOLDS), binary=True)
-    return found[0].basis.pairs.shape[1]
+    return int(found[0].basis.pairs.shape[1])
 
 
 @pytest.mark.parametrize("binary", [True, False])

@@ -411,7 +411,9 @@ def test_prognostic_strata_are_those_of_rows_in_memory(client: Any) -> None:
     expected = cr.discover(frame, "y", **options)
     assert "predicted probability" in expected[0].strata[0].labels
     found = cr.discover(dd.from_pandas(frame, npartitions=3), "y", client=client, **options)
-    assert answer(found) == answer(expected)
+    # Models of the controls for a doubly robust effect need the rows in memory.
+    assert [rule.text for rule in found] == [rule.text for rule in expected]
+    assert [rule.measured for rule in found] == [rule.measured.in_strata for rule in expected]
     repeated = frame.assign(**{name: np.round(values, 0) > 0 for name, values in controls.items()})
     with pytest.raises(cr.OptionError, match="on several workers"):
         cr.discover(dd.from_pandas(repeated, npartitions=3), "y", client=client, adjust="prognostic", **options)

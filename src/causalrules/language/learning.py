@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from causalrules.exceptions import MissingPackageError, OptionError
 from causalrules.language.features import Features, Matrix, Vector
-from causalrules.language.regression import MAX_LOG_ODDS, Smooth, cross_fitted, expit
+from causalrules.language.regression import MAX_LOG_ODDS, NO_PAIRS, Pairs, Smooth, cross_fitted, expit
 
 # Number of folds; each is predicted by a model fitted to the others.
 FOLDS = 5
@@ -62,12 +62,15 @@ class Learner:
         A scikit-learn classifier or regressor; None for the default.
     seed
         Seed of the model, where it takes one.
+    products
+        Pairs of controls whose products the default model has, in addition to those that it chooses.
     """
 
     features: Features
     binary: bool
     model: Any = None
     seed: int = 0
+    products: Pairs = field(default_factory=lambda: NO_PAIRS, compare=False)
 
     def fit(
         self,
@@ -189,7 +192,8 @@ def _blends(
     """Fit the default model for each of these folds, with the weight of the trees chosen by out-of-fold predictions."""
     binary = learner.binary
     models = [
-        Blend(binary, smooth) for smooth in cross_fitted(learner.features, matrix, y, weights, fold, places, binary)
+        Blend(binary, smooth)
+        for smooth in cross_fitted(learner.features, matrix, y, weights, fold, places, binary, learner.products)
     ]
     own = [np.flatnonzero(fold == place) for place in places]
     smooth = [model.smooth_scores(matrix[rows]) for model, rows in zip(models, own, strict=True)]
@@ -278,6 +282,12 @@ def best_share(steps: Vector, smooth: Vector, y: Vector, weights: Vector, binary
 def _losses(steps: Vector, smooth: Vector, y: Vector, binary: bool, share: float) -> Vector:
     score = share * steps + (1 - share) * smooth
     return np.asarray(np.logaddexp(0, score) - y * score if binary else (y - score) ** 2)
+
+
+def products_of(models: Sequence[Predictor]) -> Pairs:
+    """Return the pairs of controls whose products a model has, in any of the folds."""
+    pairs = [model.smooth.basis.pairs for model in models if isinstance(model, Blend)]
+    return np.unique(np.hstack([NO_PAIRS, *pairs]), axis=1)
 
 
 def predict(models: Sequence[Predictor], matrix: Matrix, fold: NDArray[np.intp]) -> Vector:

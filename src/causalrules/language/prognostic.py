@@ -7,6 +7,7 @@ depend on the rule, so the search runs in its quantiles as in any other strata.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,7 +34,7 @@ from causalrules.language.learning import (
 )
 from causalrules.language.outcome import Outcome
 from causalrules.language.strata import SCORES, Combined, Strata, default_bins
-from causalrules.text import counted
+from causalrules.text import counted, plain
 
 if TYPE_CHECKING:
     from causalrules.data.dask import Observing
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 THICK = 10
 # Minimum rows to fit models of the controls.
 FEWEST_ROWS = 200
+# Maximum difference of the prediction within exact strata of large tables, in standard deviations of the target.
+_LEFT = 0.01
 # Maximum rows to fit models to, drawn by a hash of their controls; models are applied to all rows.
 MOST_FITTED = 200_000
 
@@ -111,10 +114,11 @@ def adjusting(
 ) -> Strata:
     """Return the strata that the question asks for: exact, prognostic, or whichever suit the table.
 
-    Exact strata suit a table if they hold at least 10 rows on average, or if there are fewer than 200 rows to fit
-    models to. Thin ones are also kept if a control alone has categories of fewer rows than that, such as matched pairs
-    or patients of many doctors: no model learns such categories, and comparing just their rows is right, unless most
-    rows are alone in their strata. The choice depends neither on the target nor on the rules.
+    Exact strata suit a table if they hold at least 10 rows on average and bins of the controls leave little behind
+    (`left_behind`), or if there are fewer than 200 rows to fit models to. Thin ones are also kept if a control alone
+    has categories of fewer rows than that, such as matched pairs or patients of many doctors: no model learns such
+    categories, and comparing just their rows is right, unless most rows are alone in their strata. The choice does not
+    depend on the rules.
     """
     if not columns or question.adjust == "strata":
         return exact().strata()
@@ -136,8 +140,10 @@ def adjusting(
             )
         return prognostic(table, outcome, question, columns, n_threads, watch)
     combined = exact()
-    if table.n_rows < FEWEST_ROWS or _repeats(table) or table.n_rows >= THICK * combined.n_strata:
+    if table.n_rows < FEWEST_ROWS or _repeats(table):
         return combined.strata()
+    if table.n_rows >= THICK * combined.n_strata:
+        return _unless_coarse(combined, table, outcome, question, columns, n_threads, watch)
     thin = (
         f"{combined.n_strata:,} strata of {counted(len(columns), 'control')} hold fewer than {THICK} of the "
         f"{table.n_rows:,} rows each on average"
@@ -159,10 +165,93 @@ def adjusting(
         )
     result = prognostic(table, outcome, question, columns, n_threads, watch)
     left = f"{unknown}, so that some of its confounding stays: group its values" if unknown else ""
-    return result.noting(
-        f"{thin}: adjusted for the {_name(outcome)} of the outcome given the controls instead, in "
-        f"{result.n_strata} strata; adjust='strata' keeps the strata, adjust='prognostic' always does this{left}"
+    return result.noting(f"{thin}: {_instead(result, outcome)}{left}")
+
+
+def _instead(result: Strata, outcome: Outcome) -> str:
+    return (
+        f"adjusted for the {_name(outcome)} of the outcome given the controls instead, in {result.n_strata} strata; "
+        "adjust='strata' keeps the strata, adjust='prognostic' always does this"
     )
+
+
+def _unless_coarse(
+    combined: Combined,
+    table: Table,
+    outcome: Outcome,
+    question: Question,
+    columns: tuple[str, ...],
+    n_threads: int,
+    watch: Watcher | None,
+) -> Strata:
+    """Return exact strata, unless bins of the controls leave too much of what the controls predict within them.
+
+    At most half a standard error of a balanced comparison, or 1 % of a standard deviation of the target. Large tables
+    have fine bins, and keep them.
+    """
+    binned = [name for name in combined.binned if name not in (question.cuts or {})]
+    if question.control_bins is not None or not binned or table.n_rows > MOST_FITTED or not is_available():
+        return combined.strata()
+    fitted = _fit(table, outcome, question, columns, n_threads, watch)
+    rows = fitted.rows
+    deviation = float(np.sqrt(np.cov(rows.y, aweights=rows.weights, ddof=0)))
+    share = float(np.corrcoef(fitted.scores, rows.y)[0, 1]) if np.ptp(fitted.scores) and deviation > 0 else 0.0
+    # One model for all rows: models of other folds differ by noise, within strata too.
+    left = max(share, 0.0) * left_behind(_stratum(combined, fitted), fitted.models[0](rows.matrix), rows.weights)
+    most = max(1 / math.sqrt(table.n_rows), _LEFT)
+    if left <= most:
+        return combined.strata()
+    result = _prognostic(fitted, table, outcome, question)
+    sizes = ", ".join(f"{plain(name)} in {len(combined.ends[name])}" for name in binned)
+    leaves, allowed = (outcome.kind.difference(each * deviation) for each in (left, most))
+    return result.noting(
+        f"bins of the controls ({sizes}) leave {leaves} of what these predict (at most {allowed}): "
+        f"{_instead(result, outcome)}"
+    )
+
+
+def left_behind(stratum: NDArray[np.intp], scores: Vector, weights: Vector) -> float:
+    """Return how much a prediction differs within strata, between the rows above its quartiles and those below.
+
+    For each quartile q, over strata z with rows s on both sides, in standard deviations of s; the largest of
+
+        Σ_z n_z/n (mean of s > q − mean of s ≤ q)
+
+    Strata that determine the prediction leave 0, as do those in which all rows are on one side.
+
+    >>> score = np.arange(8.0)
+    >>> left_behind(np.arange(8), score, np.ones(8)), round(left_behind(np.zeros(8, int), score, np.ones(8)), 2)
+    (0.0, 1.75)
+    """
+    deviation = float(np.sqrt(np.cov(scores, aweights=weights, ddof=0)))
+    if not deviation > 0:
+        return 0.0
+    n_strata, largest = int(stratum.max()) + 1, 0.0
+    for threshold in quantiles(scores, weights, 4):
+        above = scores > threshold
+        n, total = (
+            [np.bincount(stratum[side], each[side], n_strata) for side in (above, ~above)]
+            for each in (weights, weights * scores)
+        )
+        both = (n[0] > 0) & (n[1] > 0)
+        apart = total[0][both] / n[0][both] - total[1][both] / n[1][both]
+        largest = max(largest, float((n[0] + n[1])[both] @ apart) / float(weights.sum()) / deviation)
+    return largest
+
+
+def _stratum(combined: Combined, fitted: _Fitted) -> NDArray[np.intp]:
+    """Return the exact stratum of each row that models were fitted to."""
+    stratum = np.zeros(len(fitted.scores), np.intp)
+    for part, column in zip(fitted.features.parts, fitted.rows.matrix.T, strict=True):
+        ends, values = combined.ends[part.column], combined.table.histogram(part.column).values
+        known = column
+        if len(ends) < len(values):
+            uppers = values.sortable[ends[:-1]].astype(np.float64) if part.bins is None else ends[:-1]
+            known = np.searchsorted(uppers, column).astype(np.float64)
+        # Missing comes last.
+        codes = np.unique(np.where(np.isnan(column), np.inf, known), return_inverse=True)[1]
+        stratum = np.unique(stratum * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1]
+    return stratum
 
 
 def prognostic(
@@ -178,15 +267,38 @@ def prognostic(
     Models are fitted to all rows, or to about 200,000 of them, and applied to all. The order of the rows matters only
     for rows with equal controls, which are assigned to folds in the order of the table, or of their slice or partition.
     """
-    groups = question.groups
+    return _prognostic(_fit(table, outcome, question, columns, n_threads, watch), table, outcome, question)
+
+
+class _Fitted(NamedTuple):
+    """Models of the controls, one for each fold, the rows that they were fitted to, and the predictions for these."""
+
+    features: Features
+    models: list[Predictor]
+    rows: _Rows
+    scores: Vector
+
+
+def _fit(
+    table: Table,
+    outcome: Outcome,
+    question: Question,
+    columns: tuple[str, ...],
+    n_threads: int,
+    watch: Watcher | None,
+) -> _Fitted:
     features = Features.of(table, columns, question.categorical)
-    rows = _to_fit(table, features, outcome, question.seed, groups)
+    rows = _to_fit(table, features, outcome, question.seed, question.groups)
     learner = Learner(features, outcome.kind.binary, question.adjust_model, question.seed)
     models = cross_fit(learner, rows.matrix, rows.y, rows.weights, rows.fold, n_threads, watch)
-    scores = predict(models, rows.matrix, rows.fold)
+    return _Fitted(features, models, rows, predict(models, rows.matrix, rows.fold))
+
+
+def _prognostic(fitted: _Fitted, table: Table, outcome: Outcome, question: Question) -> Strata:
+    features, models, rows, scores = fitted
     n_bins = default_bins(table.n_rows, 1) if question.control_bins is None else question.control_bins
     uppers = quantiles(scores, rows.weights, n_bins)
-    return score_strata(ScoreBins(features, tuple(models), uppers, question.seed, groups), scores, outcome)
+    return score_strata(ScoreBins(features, tuple(models), uppers, question.seed, question.groups), scores, outcome)
 
 
 class _Rows(NamedTuple):

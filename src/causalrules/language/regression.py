@@ -20,6 +20,9 @@ from numpy.typing import NDArray
 from causalrules.language.features import Features, Matrix, Vector
 
 Mask = NDArray[np.bool_]
+# Pairs of controls, one column each.
+Pairs = NDArray[np.intp]
+NO_PAIRS: Pairs = np.empty((2, 0), np.intp)
 
 # Penalty of the regression, weaker than the best for prediction: shrinkage of both the outcome and the propensity model
 # leaves bias, overfitting does not.
@@ -62,7 +65,7 @@ class Basis:
         knots = {place: np.unique(np.quantile(present[place], [0.25, 0.5, 0.75])) for place in np.flatnonzero(is_bent)}
         self._knotted = np.repeat(np.fromiter(knots, np.intp), [len(each) for each in knots.values()])
         self._knots = np.concatenate([np.empty(0), *knots.values()])
-        self.pairs = np.empty((2, 0), np.intp)
+        self.pairs = NO_PAIRS
         self._standardise(matrix)
 
     @property
@@ -83,7 +86,7 @@ class Basis:
         """Return the columns that products are made of, less their medians, over their ranges."""
         return np.asarray((self._inside(matrix)[0] - self._middle) / self._spread)
 
-    def with_products(self, pairs: NDArray[np.intp], matrix: Matrix) -> Basis:
+    def with_products(self, pairs: Pairs, matrix: Matrix) -> Basis:
         """Return the basis with the products of these pairs of columns, standardised by these rows."""
         basis: Basis = object.__new__(Basis)
         vars(basis).update(vars(self), pairs=pairs)
@@ -141,18 +144,21 @@ def cross_fitted(
     fold: NDArray[np.intp],
     places: Sequence[int],
     binary: bool,
+    products: Pairs = NO_PAIRS,
 ) -> list[Smooth]:
     """Return a regression for each of the folds in `places`, fitted to the rows of the other folds.
 
     Rows are sorted by their folds. Products of pairs of controls that are significant in the residuals of a fold's
-    regression are added to it.
+    regression are added to it, and those of `products` to all.
     """
     basis = Basis(features, matrix)
     rows = _Rows(basis, matrix, y, weights, fold)
     everything = np.ones((len(places), basis.width), np.bool_)
     solve = _logistic if binary else _linear
     found = solve(rows, places, everything, None)
-    chosen = _significant_products(rows, places, found, binary)
+    chosen = [
+        np.unique(np.hstack([own, products]), axis=1) for own in _significant_products(rows, places, found, binary)
+    ]
     pairs = np.unique(np.concatenate(chosen, axis=1), axis=1)
     if pairs.shape[1]:
         wider = basis.with_products(pairs, matrix)
@@ -331,7 +337,7 @@ def _first(rows: _Rows) -> Vector:
     return found
 
 
-def _significant_products(rows: _Rows, places: Sequence[int], found: Matrix, binary: bool) -> list[NDArray[np.intp]]:
+def _significant_products(rows: _Rows, places: Sequence[int], found: Matrix, binary: bool) -> list[Pairs]:
     """Return the pairs of columns of each fold with a significant covariance with the residuals of the other folds.
 
     Significance allows for all pairs (Bonferroni). The variance is that of the residuals, or that by the model if
@@ -340,7 +346,7 @@ def _significant_products(rows: _Rows, places: Sequence[int], found: Matrix, bin
     size = rows.basis.n_columns
     left, right = np.triu_indices(size, 1)
     if not len(left):
-        return [np.empty((2, 0), np.intp)] * len(places)
+        return [NO_PAIRS] * len(places)
     sums = np.zeros((len(places), size, size))
     squares, expected = np.zeros((2, rows.n_folds, size, size))
     for block in rows:

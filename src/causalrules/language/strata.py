@@ -57,6 +57,8 @@ class Strata:
         Remarks on how the strata were formed.
     n_held
         How many of the last columns are not controls but columns of other rules, held fixed (`language.held_fixed`).
+    binned
+        The controls with fewer bins than values: within a bin, their confounding is not adjusted for.
     """
 
     columns: tuple[str, ...]
@@ -67,6 +69,7 @@ class Strata:
     # Sorted keys of the combinations for each prefix of the controls; see `join_keys`.
     _levels: tuple[NDArray[np.int64], ...]
     n_held: int = 0
+    binned: tuple[str, ...] = ()
 
     @property
     def n_strata(self) -> int:
@@ -245,6 +248,11 @@ class Combined:
         """Number of strata."""
         return len(self.levels[-1]) if self.levels else 1
 
+    @property
+    def binned(self) -> tuple[str, ...]:
+        """The controls with fewer bins than values."""
+        return tuple(name for name, ends in self.ends.items() if len(ends) < len(self.table.histogram(name).values))
+
     def strata(self) -> Strata:
         """Return the strata."""
         columns, notes = tuple(self.ends), self.notes
@@ -255,7 +263,8 @@ class Combined:
                 "rows each on average; use fewer controls or group their values",
             )
         by_value = {column: Bins.of(self.table, column, ends) for column, ends in self.ends.items()}
-        return Strata(columns, self.ends, by_value, _labels(columns, self.names, self.levels), notes, self.levels)
+        labels = _labels(columns, self.names, self.levels)
+        return Strata(columns, self.ends, by_value, labels, notes, self.levels, binned=self.binned)
 
 
 def combine(

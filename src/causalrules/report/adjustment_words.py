@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from causalrules.result.result import Result
     from causalrules.result.rule import RuleResult
 
+# How, where strata are those of a prediction.
+MODELS = ", by models of them (doubly robust)"
+
 
 def adds(rules: Result) -> bool:
     """Whether each rule of the list adds to the rules above it."""
@@ -23,18 +26,21 @@ def adjustment_of(rules: Result) -> str:
     question = rules.question
     above = "the columns of the rules above" if adds(rules) else ""
     if question.own_controls:
-        return "each rule adjusted for its own controls" + f" and {above}" * bool(above)
-    if not above:
-        return adjustment(question.controls)
-    return f"{adjustment(question.controls)} and {above}" if question.controls else f"adjusted for {above}"
+        said = "each rule adjusted for its own controls" + f" and {above}" * bool(above)
+    elif not above:
+        said = adjustment(question.controls)
+    else:
+        said = f"{adjustment(question.controls)} and {above}" if question.controls else f"adjusted for {above}"
+    return f"{said}{MODELS}" if rules and all(rule.measured.modelled for rule in rules) else said
 
 
 def adjusted(rule: RuleResult, rules: Result) -> str:
     """Describe what one rule is adjusted for, and which columns of the rules above are held fixed."""
     control, fixed = control_of(rule, rules), adjustment(rule.held_fixed).replace("adjusted for", "with")
+    models = MODELS if rule.measured.modelled else ""
     if not rule.held_fixed:
-        return adjustment(control)
-    return f"{adjustment(control)}, {fixed} held fixed" if control else f"{fixed} held fixed"
+        return f"{adjustment(control)}{models}"
+    return f"{adjustment(control)}, {fixed} held fixed{models}" if control else f"{fixed} held fixed"
 
 
 def compared_with(question: Question) -> str:

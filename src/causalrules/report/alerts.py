@@ -94,7 +94,8 @@ def _one_stratum(rule: RuleResult) -> Alert | None:
 def _methods(rule: RuleResult) -> Alert | None:
     """Alert if the doubly robust estimate disagrees with the strata."""
     found = None if rule.evidence is None else rule.evidence.doubly_robust
-    if found is None or found.agrees:
+    # Where models give the effect, strata of the prediction only served the search.
+    if found is None or found.agrees or rule.measured.modelled is not None:
         return None
     said = rule.kind.with_interval(found.effect, found.low, found.high)
     return _about(

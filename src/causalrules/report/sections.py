@@ -181,7 +181,9 @@ def _balance(balance: Sequence[ControlBalance], rule: RuleResult, rules: Result)
         )
         if found.source == "searched rows" and not rules.is_named:
             sentences.append(f"This interval is {IGNORING}.")
-        if not found.agrees:
+        if rule.measured.modelled is not None:
+            sentences.append(f"In the strata that were searched it is {rules.kind.difference(found.strata)}.")
+        elif not found.agrees:
             sentences.append(f"That in the strata, {rules.kind.difference(found.strata)}, is outside the interval.")
     rows = tuple(
         (

@@ -28,7 +28,7 @@ from causalrules.payload import from_json, to_json
 from causalrules.question import OWN_CONTROLS, Question, options
 from causalrules.result.declared import Declared
 from causalrules.result.evidence import RuleEvidence, SearchEvidence
-from causalrules.result.measured import Measured, StratumEffect, StratumSums, Sums
+from causalrules.result.measured import Measured, Modelled, StratumEffect, StratumSums, Sums
 from causalrules.result.result import Named, Result, Searched
 from causalrules.result.rule import NUMBERS, Criterion, RuleResult
 from causalrules.result.steps import Alone, Rung, StepProof
@@ -343,6 +343,8 @@ def rule_as_json(rule: RuleResult, most_strata: int | None = None) -> dict[str, 
         "identification": to_json(rule.identification),
         **({} if measured.grouped is None else {"grouped": to_json(measured.grouped)}),
         **({} if measured.n_open is None else {"n_open": measured.n_open}),
+        **({"binned": list(measured.binned)} if measured.binned else {}),
+        **({} if measured.modelled is None else {"modelled": to_json(measured.modelled)}),
         **({} if criterion.n_levels == 2 else {"n_levels": criterion.n_levels}),
         **({} if criterion.margin_scale == 1 else {"margin_scale": criterion.margin_scale}),
         **({} if criterion.joint_scale is None else {"joint_scale": criterion.joint_scale}),
@@ -405,6 +407,8 @@ def _read_criterion(payload: dict[str, Any], question: Question, length: int) ->
 def _read_measured(payload: dict[str, Any], n_open: int | None) -> Measured:
     grouped, strata = _read_grouped(payload.get("grouped")), _list(payload, "strata")
     n_open = from_json(int | None, payload.get("n_open", n_open), "n_open")  # type: ignore[arg-type]
+    binned = from_json(tuple[str, ...], payload.get("binned", []), "binned")
+    modelled = from_json(Modelled | None, payload.get("modelled"), "modelled")  # type: ignore[arg-type]
     summed = any(isinstance(stratum, dict) and "covered" in stratum for stratum in strata)
     name = from_json(str, payload.get("kind", (MEAN if summed else BINARY).name), "kind")
     if name not in KINDS:
@@ -421,6 +425,8 @@ def _read_measured(payload: dict[str, Any], n_open: int | None) -> Measured:
             grouped=grouped,
             kind=KINDS[name],
             n_open=n_open,
+            binned=binned,
+            modelled=modelled,
         )
     counted = [from_json(_Counts, stratum, "strata") for stratum in strata]
     counts = tuple((stratum.a, stratum.b, stratum.c, stratum.d) for stratum in counted)
@@ -434,6 +440,8 @@ def _read_measured(payload: dict[str, Any], n_open: int | None) -> Measured:
         grouped=grouped,
         kind=KINDS[name],
         n_open=n_open,
+        binned=binned,
+        modelled=modelled,
     )
 
 

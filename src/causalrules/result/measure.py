@@ -64,6 +64,7 @@ def _measured(
         grouped=adjusted.grouped(conditions),
         kind=outcome.kind,
         n_open=None if adjusted.comparison.reference is None else adjusted.n_open(conditions),
+        binned=adjusted.strata.binned,
     )
     if not outcome.kind.binary:
         scored = _level_sums(sides, adjusted.comparison.values)

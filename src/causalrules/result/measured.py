@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -168,6 +168,39 @@ class StratumEffect:
 
 
 @dataclass(frozen=True, repr=False)
+class Modelled(Plain):
+    """An effect by models of the controls as they are, doubly robust (`trust.doubly_robust`).
+
+    Attributes
+    ----------
+    effect, standard_error
+        The effect and its standard error.
+    holds, fails
+        The levels of the outcome that it is the difference of, less the centre of `Measured`.
+    overlap
+        The share of the rows that it refers to: those with rows like them on both sides.
+    n_groups
+        The number of groups that the standard error allows for; None without groups.
+    """
+
+    effect: float
+    standard_error: float
+    holds: float
+    fails: float
+    overlap: float
+    n_groups: int | None = None
+
+    def estimate(self, confidence: float, kind: OutcomeKind) -> Estimate:
+        """Return the effect with its standard error and interval: normal, or Student's with groups."""
+        if self.n_groups is None:
+            reach = intervals.beta_of_confidence(confidence)
+        else:
+            reach = intervals.student(confidence, max(self.n_groups - 1, 1))
+        ends = (kind.clip(self.effect + side * reach * self.standard_error) for side in (-1, 1))
+        return Estimate(self.effect, self.standard_error, *ends)
+
+
+@dataclass(frozen=True, repr=False)
 class Measured(Plain):
     """The measurements of a rule.
 
@@ -192,6 +225,11 @@ class Measured(Plain):
         The kind of the outcome.
     n_open
         With reference rows: the other rows where a missing value leaves open whether the rule holds; None without.
+    binned
+        The controls with fewer bins than values.
+    modelled
+        In strata of a prediction: the effect by models of the controls, once it is known. It takes the place of that in
+        the strata, which depends on what the prediction misses.
     """
 
     labels: tuple[Mapping[str, str], ...] = field(hash=False)
@@ -203,6 +241,18 @@ class Measured(Plain):
     grouped: Grouped | None = None
     kind: OutcomeKind = BINARY
     n_open: int | None = None
+    binned: tuple[str, ...] = ()
+    modelled: Modelled | None = None
+
+    @property
+    def in_strata(self) -> Measured:
+        """The same measurements, with the effect in the strata."""
+        return self if self.modelled is None else replace(self, modelled=None)
+
+    @property
+    def may_confound(self) -> bool:
+        """Whether the strata may leave confounding, because of bins or of what a prediction misses."""
+        return self.is_prognostic or bool(self.binned)
 
     @property
     def is_prognostic(self) -> bool:
@@ -242,7 +292,9 @@ class Measured(Plain):
 
     @cached_property
     def effect(self) -> float:
-        """The effect adjusted for the controls, over the strata with overlap; nan if there are none."""
+        """The effect adjusted for the controls: by models, or over the strata with overlap; nan if there are none."""
+        if self.modelled is not None:
+            return self.modelled.effect
         covered, failing, _ = self.sides
         return standardised(covered.mean - failing.mean, *self.sides)
 
@@ -257,12 +309,16 @@ class Measured(Plain):
     @cached_property
     def levels(self) -> tuple[float, float]:
         """The adjusted levels of the outcome where the rule holds, and where it does not."""
+        if self.modelled is not None:
+            return self.centre + self.modelled.holds, self.centre + self.modelled.fails
         holds, fails = (self.centre + standardised(side.mean, *self.sides) for side in self.sides[:2])
         return holds, fails
 
     @cached_property
     def overlap(self) -> float:
-        """Share of the rows in strata where the rule holds for some rows and fails for some."""
+        """Share of the rows with a comparison group: those that the effect refers to."""
+        if self.modelled is not None:
+            return self.modelled.overlap
         covered, failing, everything = self.sides
         return float(everything.n[comparable(covered, failing)].sum() / everything.n.sum())
 
@@ -282,6 +338,8 @@ class Measured(Plain):
 
     def estimate(self, confidence: float = 0.95) -> Estimate:
         """Return the effect with its standard error and its interval, for a rule fixed in advance."""
+        if self.modelled is not None:
+            return self.modelled.estimate(confidence, self.kind)
         return self.kind.estimate(self.sides, confidence, self.grouped)
 
     @cached_property

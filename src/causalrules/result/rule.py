@@ -136,7 +136,8 @@ class Criterion(Plain):
             case "pooled":
                 return self._towards(measured) - self.margin(measured)
             case "plugin":
-                return self.sign * float(np.nan_to_num(measured.effect)) * measured.overlap
+                strata = measured.in_strata
+                return self.sign * float(np.nan_to_num(strata.effect)) * strata.overlap
             case "association":
                 return self.sign * measured.marginal_effect
         a, b, c, d = measured.tables
@@ -349,7 +350,11 @@ class RuleResult(Plain):
 
     @property
     def effect(self) -> float:
-        """The effect adjusted for the controls, over the strata with overlap; nan if there are none."""
+        """The effect adjusted for the controls, over the rows with a comparison group; nan if there are none.
+
+        In strata of the controls' values it is the mean of the differences; where strata are those of a prediction, it
+        is the doubly robust effect, once `RuleSet.doubly_robust` or the first answer has measured it.
+        """
         return self.measured.effect
 
     @cached_property
@@ -407,7 +412,7 @@ class RuleResult(Plain):
 
     @property
     def overlap(self) -> float:
-        """Share of the rows in strata where the rule holds for some rows and fails for some."""
+        """Share of the rows with a comparison group: in strata with both sides, or by models of the controls."""
         return self.measured.overlap
 
     @property

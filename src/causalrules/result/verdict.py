@@ -310,13 +310,20 @@ def _models(rule: RuleResult, known: Circumstances) -> list[Doubt]:
     """
     found = None if rule.evidence is None else rule.evidence.doubly_robust
     if found is None or found.effect is None or found.low is None or found.high is None:
-        due = "strata of a prediction may leave confounding: doubly_robust() measures without them"
-        return [Doubt(due)] if rule.measured.is_prognostic else []
+        return [Doubt(_due(rule, found))] if rule.measured.may_confound else []
     # Strata of the controls' values leave nothing behind: models only count where they disagree.
-    if _confirmed(rule, known) or (found.agrees and not rule.measured.is_prognostic):
+    if _confirmed(rule, known) or (found.agrees and not rule.measured.may_confound):
         return []
-    opposite = found.low > 0 if _lowers(rule) else found.high < 0
+    opposite = max(_sign(rule) * found.low, _sign(rule) * found.high) < 0
     return [Doubt(_doubly_robust(found, rule, known), NOT_SUPPORTED if opposite else SUGGESTIVE)]
+
+
+def _due(rule: RuleResult, found: DoublyRobust | None) -> str:
+    """Say why a rule needs models of the controls that it does not have."""
+    strata = "strata of a prediction" if rule.measured.is_prognostic else f"bins of {listed(rule.measured.binned)}"
+    if found is not None:
+        return f"{strata} may leave confounding, and too few rows are alike on both sides to measure without them"
+    return f"{strata} may leave confounding: doubly_robust() measures without them"
 
 
 def _confirmed(rule: RuleResult, known: Circumstances) -> list[str]:
@@ -324,16 +331,26 @@ def _confirmed(rule: RuleResult, known: Circumstances) -> list[str]:
     found = None if rule.evidence is None else rule.evidence.doubly_robust
     if found is None or found.effect is None or found.low is None or found.high is None:
         return []
-    sign = -1.0 if _lowers(rule) else 1.0
-    # In strata of a prediction, the doubly robust effect must exceed the margin of the search too.
-    within = rule.measured.is_prognostic and sign * (found.conservative or 0.0) <= 0
-    beyond = min(sign * found.low, sign * found.high) > 0
-    return [_doubly_robust(found, rule, known)] if beyond and not within else []
+    beyond = min(_sign(rule) * found.low, _sign(rule) * found.high) > 0
+    return [_doubly_robust(found, rule, known)] if beyond and not _within_margin(found, rule) else []
+
+
+def _within_margin(found: DoublyRobust, rule: RuleResult) -> bool:
+    """Whether chance in the search could make a doubly robust effect, in strata that may leave confounding."""
+    return rule.measured.may_confound and _sign(rule) * (found.conservative or 0.0) <= 0
+
+
+def _sign(rule: RuleResult) -> float:
+    """Return 1 or −1, the direction in which models must agree: that of the search, or of the effect if named."""
+    return rule.criterion.sign if not rule.criterion.two_sided else -1.0 if _lowers(rule) else 1.0
 
 
 def _doubly_robust(found: DoublyRobust, rule: RuleResult, known: Circumstances) -> str:
     words = f"doubly robust {known.noun}: {rule.kind.with_interval(found.effect, found.low, found.high)}"
-    return words if found.agrees else f"{words}, beyond error from that in the strata"
+    if not found.agrees and rule.measured.modelled is None:
+        return f"{words}, beyond error from that in the strata"
+    searched = found.source == "searched rows" and not known.fixed
+    return f"{words}, within the margin of the search" if searched and _within_margin(found, rule) else words
 
 
 def _for_whom(rule: RuleResult) -> list[str]:

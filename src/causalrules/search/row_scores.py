@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from causalrules.estimators.sides import share_of
 from causalrules.language.features import Vector
-from causalrules.language.learning import FOLDS, Learner, cross_fit, predict
+from causalrules.language.learning import FOLDS, Learner, cross_fit, predict, products_of
+from causalrules.language.regression import NO_PAIRS, Pairs
 from causalrules.search.controls import Controls
 
 # A row has overlap if its propensity of each side is at least 1/10 of the average; weights are clipped at 5 times the
@@ -127,19 +128,24 @@ def modelled(
     matrix, y, fold = controls.matrix, controls.y, controls.fold
     # A regressor can predict means but no propensities.
     classifier = controls.model if hasattr(controls.model, "predict_proba") else None
-    outcome_model = Learner(controls.features, controls.outcome.kind.binary, controls.model, controls.seed)
     side_model = Learner(controls.features, True, classifier, controls.seed)
+    products: list[Pairs] = [NO_PAIRS]
 
     def fitted(learner: Learner, target: Vector, rows: Mask) -> Vector:
         models = cross_fit(learner, matrix[rows], target[rows], n[rows], fold[rows], n_threads)
+        products.append(products_of(models))
         return predict(models, matrix, fold)
 
-    means = [fitted(outcome_model, y, side) for side in sides]
     if chances is None:
         all_decided = not (used & ~sides[0] & ~sides[1]).any()
         first = fitted(side_model, sides[0].astype(np.float64), used)
         second = 1 - first if all_decided else fitted(side_model, sides[1].astype(np.float64), used)
         chances = first, second
+    # A product that moves rows between the sides confounds even if it is not significant for the outcome of one side
+    # (double selection; Belloni, Chernozhukov & Hansen 2014).
+    both = np.unique(np.hstack(products), axis=1)
+    outcome_model = Learner(controls.features, controls.outcome.kind.binary, controls.model, controls.seed, both)
+    means = [fitted(outcome_model, y, side) for side in sides]
     return Nuisances((means[0], means[1]), chances)
 
 

@@ -6,6 +6,7 @@ undecided count in the mean, not in the corrections: they are assumed to be like
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,9 +18,10 @@ from causalrules.estimators import intervals
 from causalrules.estimators.sides import side_of, standardised
 from causalrules.exceptions import DataError, OptionError
 from causalrules.language.features import Vector
-from causalrules.language.learning import require_models
+from causalrules.language.learning import is_available, require_models
 from causalrules.options import Share
 from causalrules.result.evidence import DoublyRobust, with_evidence
+from causalrules.result.measured import Modelled
 from causalrules.search.controls import Controls
 from causalrules.search.deadline import Deadline
 from causalrules.search.progress import count_bar, watching
@@ -30,10 +32,14 @@ from causalrules.trust.balance import balance_of
 from causalrules.trust.holdout import compared_rows
 
 if TYPE_CHECKING:
-    from causalrules.result.result import R
+    from causalrules.question import Question
+    from causalrules.result.result import R, Result
     from causalrules.result.rule import RuleResult
+    from causalrules.search.adjusted import Adjusted
 
 _BINS = 20
+# Most rows × controls, over all rules, that are measured with the first answer: some seconds.
+_MOST_WORK = 2_000_000
 Mask = NDArray[np.bool_]
 
 
@@ -48,6 +54,16 @@ class Estimate(NamedTuple):
     clipped: float
     propensity: Vector
     weights: tuple[Vector, Vector]
+    levels: tuple[float, float]
+
+
+class _Rows(NamedTuple):
+    """The rows to measure on: how often each counts, and their strata."""
+
+    controls: Controls
+    counts: NDArray[np.int64]
+    stratum: NDArray[np.int64]
+    source: str
 
 
 def doubly_robust(
@@ -57,8 +73,9 @@ def doubly_robust(
     n_jobs: int = -1,
     time_limit: float | None = None,
     progress: bool | repeat.Watcher | None = None,
+    due: bool = False,
 ) -> R:
-    """Implement `RuleSet.doubly_robust`."""
+    """Implement `RuleSet.doubly_robust`; only for rules of which it is `due`, on the rows that were searched."""
     require_models("doubly_robust")
     confidence, deadline = Share()("confidence", confidence), Deadline.after(time_limit)
     problem = repeat.require_problem(rules, "doubly_robust")
@@ -66,14 +83,7 @@ def doubly_robust(
         raise OptionError("there are no controls to adjust for")
     if problem.controls is None:
         raise DataError("doubly_robust needs the rows in memory; read the table, or a sample of it, into memory first")
-    controls, counts, source = problem.controls, problem.searched, "searched rows"
-    honest = None if rules.evidence is None else rules.evidence.honest
-    if problem.second is not None:
-        controls, source = problem.second, "held-out rows"
-        counts = controls.frequencies
-    elif honest is not None and honest.source == "holdout":
-        counts, source = controls.frequencies - counts, "held-out rows"
-    stratum = problem.strata.index_of(controls.table)
+    rows = _searched(problem) if due else _measured_on(problem, rules)
     reach = intervals.beta_of_confidence(confidence)
     measured = list(rules.rules)
     shown = progress if len(rules) else False
@@ -81,17 +91,98 @@ def doubly_robust(
         for place, rule in enumerate(rules):
             if deadline.passed:
                 break
-            covered, failing = compared_rows(rule, controls.table, rules.question)
-            found = estimate(controls, counts, covered, failing, threads(n_jobs))
-            searched = rule.criterion.by_length and not rule.criterion.two_sided and source == "searched rows"
-            margin = rule.criterion.beta if searched else reach
-            evidence = _evidence(rule, controls, counts, covered, failing, stratum, found, reach, margin, source)
-            weighted = None if found is None else found.weights
-            table = balance_of(controls, counts, covered, failing, stratum, weighted)
-            measured[place] = with_evidence(rule, doubly_robust=evidence, balance=table)
+            if not due or is_due(rule):
+                measured[place] = _measured(rule, rows, rules.question, reach, threads(n_jobs))
             if watch is not None:
                 watch(place + 1, len(rules))
     return replace(rules, rules=tuple(measured))
+
+
+def is_due(rule: RuleResult) -> bool:
+    """Whether the word or the effect of a rule waits for models of the controls."""
+    if rule.evidence is not None and rule.evidence.doubly_robust is not None:
+        return False
+    return rule.measured.is_prognostic or (bool(rule.measured.binned) and rule.verdict.found)
+
+
+def is_quick(rules: Result) -> bool:
+    """Whether models of the controls take seconds for all rules of which they are due, and the rows are in memory."""
+    due = [rule for rule in rules if is_due(rule)]
+    work = 0
+    for rule in due:
+        controls = rules.problem_of(rule).controls
+        if controls is None:
+            return False
+        work += controls.table.n_records * len(controls.columns)
+    return bool(due) and work <= _MOST_WORK and is_available()
+
+
+def _searched(problem: Adjusted) -> _Rows:
+    assert problem.controls is not None
+    stratum = problem.strata.index_of(problem.controls.table)
+    return _Rows(problem.controls, problem.searched, stratum, "searched rows")
+
+
+def _measured_on(problem: Adjusted, rules: Result) -> _Rows:
+    """Return the held-out rows, if there are any, else those that were searched."""
+    rows = _searched(problem)
+    honest = None if rules.evidence is None else rules.evidence.honest
+    if problem.second is not None:
+        stratum = problem.strata.index_of(problem.second.table)
+        return _Rows(problem.second, problem.second.frequencies, stratum, "held-out rows")
+    if honest is not None and honest.source == "holdout":
+        return rows._replace(counts=rows.controls.frequencies - rows.counts, source="held-out rows")
+    return rows
+
+
+def _measured(rule: RuleResult, rows: _Rows, question: Question, reach: float, n_threads: int) -> RuleResult:
+    """Return the rule with its doubly robust effect; in strata of a prediction, that is its effect."""
+    known = None if rule.evidence is None else rule.evidence.doubly_robust
+    margin = _margin(rule, reach, rows.source)
+    if known is not None and known.source == rows.source and _has_reach(known, rule, reach):
+        return with_evidence(rule, doubly_robust=replace(known, conservative=_conservative(known, rule, margin)))
+    controls, counts, stratum, source = rows
+    covered, failing = compared_rows(rule, controls.table, question)
+    found = estimate(controls, counts, covered, failing, n_threads)
+    evidence = _evidence(rule, controls, counts, covered, failing, stratum, found, reach, source)
+    evidence = replace(evidence, conservative=_conservative(evidence, rule, margin))
+    table = balance_of(controls, counts, covered, failing, stratum, None if found is None else found.weights)
+    if found is not None and rule.measured.is_prognostic and source == "searched rows":
+        groups = controls.group
+        n_groups = None if groups is None else len(np.unique(groups[counts > 0]))
+        error = standard_error(found.influence, counts, groups)
+        effect = Modelled(found.effect, error, *found.levels, evidence.overlap, n_groups)
+        rule = replace(rule, measured=replace(rule.measured, modelled=effect))
+    return with_evidence(rule, doubly_robust=evidence, balance=table)
+
+
+def _margin(rule: RuleResult, reach: float, source: str) -> float:
+    """Return how many standard errors a doubly robust effect is moved towards 0: as many as the search's margin has.
+
+    In strata of a prediction, that for the number of rules: shuffled tables know nothing of what the models miss.
+    """
+    criterion = rule.criterion
+    if not criterion.by_length or criterion.two_sided or source != "searched rows":
+        return reach
+    if rule.measured.is_prognostic:
+        return criterion.beta
+    known = None if rule.evidence is None else rule.evidence.simultaneous
+    shuffled = math.inf if known is None or known.reach is None else known.reach
+    return min(criterion.beta * criterion.margin_scale, shuffled)
+
+
+def _conservative(found: DoublyRobust, rule: RuleResult, margin: float) -> float | None:
+    if found.effect is None or found.standard_error is None:
+        return None
+    sign = math.copysign(1.0, found.effect) if rule.criterion.two_sided else rule.criterion.sign
+    return found.effect - sign * margin * found.standard_error
+
+
+def _has_reach(found: DoublyRobust, rule: RuleResult, reach: float) -> bool:
+    """Whether the interval has this many standard errors."""
+    if found.effect is None or found.standard_error is None or found.high is None:
+        return True
+    return math.isclose(found.high, rule.kind.clip(found.effect + reach * found.standard_error))
 
 
 def estimate(
@@ -122,8 +213,12 @@ def estimate(
 def _estimate(y: Vector, counts: NDArray[np.int64], sides: tuple[Mask, Mask], scores: RowScores) -> Estimate:
     n, inside, psi = counts.astype(np.float64), scores.inside, scores.difference
     means, (first, second) = scores.nuisances
-    total = n[inside].sum()
-    effect = float((n * psi)[inside].sum() / total)
+    total = float(n[inside].sum())
+
+    def mean(values: Vector) -> float:
+        return float((n * values)[inside].sum()) / total
+
+    effect = mean(psi)
     influence = np.where(inside, psi - effect, 0.0) / total
     # For the effect on the rule's own rows, the other rows are weighted by the odds of the rule.
     used = counts > 0
@@ -135,14 +230,17 @@ def _estimate(y: Vector, counts: NDArray[np.int64], sides: tuple[Mask, Mask], sc
     own = float((n * own_psi).sum() / n_members)
     own_influence = (own_psi - members * own) / n_members
     clipped = float(n[scores.clipped].sum() / total)
-    return Estimate(effect, influence, own, own_influence, inside, clipped, first, scores.weights)
+    levels = mean(scores.first), mean(scores.second)
+    return Estimate(effect, influence, own, own_influence, inside, clipped, first, scores.weights, levels)
 
 
 def standard_error(influence: Vector, counts: NDArray[np.int64], groups: NDArray[np.int32] | None) -> float:
     """Return the standard error; with groups, only rows of different groups are independent."""
     if groups is None:
         return float(np.sqrt(np.sum(counts * influence**2)))
-    return float(np.sqrt(np.sum(np.bincount(groups - groups.min(), counts * influence) ** 2)))
+    _, members = np.unique(groups[counts > 0], return_inverse=True)
+    sums = np.bincount(members, (counts * influence)[counts > 0])
+    return float(np.sqrt(len(sums) / max(len(sums) - 1, 1) * np.sum(sums**2)))
 
 
 def _evidence(
@@ -154,7 +252,6 @@ def _evidence(
     stratum: NDArray[np.int64],
     found: Estimate | None,
     reach: float,
-    margin: float,
     source: str,
 ) -> DoublyRobust:
     n_rows = int(counts.sum())
@@ -172,7 +269,6 @@ def _evidence(
     own_error = standard_error(found.own_influence, counts, controls.group)
     clip = rule.kind.clip
     low, high = clip(found.effect - reach * error), clip(found.effect + reach * error)
-    sign = float(np.sign(found.effect)) if rule.criterion.two_sided else rule.criterion.sign
     return DoublyRobust(
         source=source,
         n_rows=n_rows,
@@ -182,7 +278,7 @@ def _evidence(
         standard_error=error,
         low=low,
         high=high,
-        conservative=found.effect - sign * margin * error,
+        conservative=None,
         strata=known,
         own_effect=found.own,
         own_low=clip(found.own - reach * own_error),

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from causalrules.exceptions import CausalRulesWarning
 from causalrules.language.learning import is_available
+from causalrules.result.named import tested
 from causalrules.result.result import R, Result
 from causalrules.search.deadline import Deadline
 from causalrules.trust import repeat
@@ -199,7 +200,13 @@ def run(name: str, rules: R, /, *, time_limit: float | None = None, **options: A
     def measure(own: R, limit: float | None, share: float) -> R:
         return _measured(check, own, options, limit, share)
 
-    return each_part(rules, measure, time_limit, check.adjusts, check.whole)
+    return _tested(rules, each_part(rules, measure, time_limit, check.adjusts, check.whole))
+
+
+def _tested(before: R, after: R) -> R:
+    """Return named rules with p-values of their effects, if these are by models now."""
+    same = [one.measured.modelled == two.measured.modelled for one, two in zip(before, after, strict=True)]
+    return after if all(same) or not after.is_named else replace(after, rules=tested(after.rules))
 
 
 def trust(
@@ -251,7 +258,7 @@ def trust(
                     return own if note in own.notes else replace(own, notes=(*own.notes, note))
 
             limit = None if check.of_time is None else deadline.left(check.of_time)
-            rules = each_part(rules, measure, limit, check.adjusts, check.whole)
+            rules = _tested(rules, each_part(rules, measure, limit, check.adjusts, check.whole))
     return rules
 
 
