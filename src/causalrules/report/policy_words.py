@@ -339,7 +339,7 @@ def costs(policy: Prescription) -> str:
     given = policy.question.cost
     if not given:
         return ""
-    pairs = given.items() if isinstance(given, dict) else given
+    pairs: Any = given.items() if isinstance(given, dict) else given
     named = ", ".join(f"{condition} {cost:g}" for condition, cost in pairs)
     total = f"{policy.cost:.3g} per row today"
     total += f", {policy.cost_with:.3g} with the policy" if policy.steps else ""

@@ -29,7 +29,8 @@ class Interval(NamedTuple):
     low: float
     high: float
 
-    __repr__ = tuple_repr
+    def __repr__(self) -> str:
+        return tuple_repr(self)
 
 
 class AnyInterval(Interval):

@@ -71,7 +71,8 @@ class Rung(NamedTuple):
     level: float
     n_rows: int
 
-    __repr__ = tuple_repr
+    def __repr__(self) -> str:
+        return tuple_repr(self)
 
 
 class Alone(NamedTuple):
@@ -81,7 +82,8 @@ class Alone(NamedTuple):
     low: float
     high: float
 
-    __repr__ = tuple_repr
+    def __repr__(self) -> str:
+        return tuple_repr(self)
 
 
 def proof(step: Step, rules: Sequence[RuleResult]) -> StepProof:
