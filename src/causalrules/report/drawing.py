@@ -23,7 +23,7 @@ FORMATS = ("svg", "png", "pdf")
 _MAX_NAME = 24
 _HARMFUL, _HARMLESS = 2.8, 1.7  # line widths
 # The box style, line style, line width and colour of each role; None is the text colour.
-_LOOKS: dict[str, tuple[str, Literal["-", "--", ":"], float, str | None]] = {
+_LOOKS: dict[str, tuple[str, Literal["-", "--", "-.", ":"], float, str | None]] = {
     "target": ("ellipse,pad=0.25", "-", 2.6, None),
     "actionable": ("square,pad=0.4", "-", 1.8, BLUE),
     "control": ("round,pad=0.4,rounding_size=0.9", "-", 1.8, GREEN),
