@@ -119,6 +119,66 @@ def test_the_graph_is_judged_at_every_edit(kidney: Studio) -> None:
     assert status() == ("none", "by design")
 
 
+def test_context_is_checked_inside_groups_and_is_no_matter_of_the_rules(kidney: Studio) -> None:
+    def shown() -> tuple[str, list[str], list[str], list[str]]:
+        found = state(kidney)
+        question = found["question"]
+        return found["graph"]["verdict"]["status"], question["actionable"], question["control"], question["context"]
+
+    kidney.graph_text(KIDNEY)
+    kidney.search()
+    idle(kidney)
+    # Context may be a control too.
+    kidney.roles([{"name": "size", "role": "context"}])
+    assert shown() == ("admissible", ["treatment"], ["size"], ["size"])
+    found = state(kidney)
+    assert not found["rules"]["stale"]
+    # As context alone, it is not held fixed: the fix makes it a control again.
+    kidney.roles([{"name": "size", "role": None, "from": "control"}])
+    assert shown() == ("violated", ["treatment"], [], ["size"])
+    verdict = state(kidney)["graph"]["verdict"]
+    assert verdict["problems"][0]["fixes"][0]["text"] == "Make size a control too"
+    kidney.remedy(verdict["problems"][0]["fixes"][0]["roles"], [], None)
+    assert shown() == ("admissible", ["treatment"], ["size"], ["size"])
+    # What is no matter of the effect on everybody does not change the claim of the rules.
+    kidney.graph_text(f"{KIDNEY}; success -> after")
+    kidney.state.change(context=("after",))
+    found = state(kidney)
+    assert found["graph"]["verdict"]["title"] == "Identified for everybody, but not inside groups by the context"
+    assert found["said"]["answers"][1]["word"] == "identified"
+    assert found["rules"]["page"]["result"]["claim"] == "effect"
+    kidney.state.change(context=("nowhere",))
+    assert "no variable 'nowhere'" in state(kidney)["graph"]["verdict"]["says"][0]
+    assert state(kidney)["said"]["answers"][1]["word"] == "identified"
+    # Other roles take it away, and so does the outcome.
+    kidney.state.change(context=())
+    for role, expected in (("actionable", (["treatment", "size"], [], [])), (None, (["treatment"], [], []))):
+        kidney.roles([{"name": "size", "role": "control"}, {"name": "size", "role": "context"}])
+        kidney.roles([{"name": "size", "role": role}])
+        assert shown()[1:] == expected
+    kidney.roles([{"name": "size", "role": "context"}])
+    kidney.roles([{"name": "size", "role": None, "from": "context"}])
+    assert shown()[1:] == (["treatment"], [], [])
+    kidney.roles([{"name": "size", "role": "context"}])
+    kidney.outcome("size", "small")
+    assert shown()[3] == []
+    with pytest.raises(InputError, match="no role 'who'; the roles are actionable, control and context"):
+        kidney.roles([{"name": "treatment", "role": "who"}])
+
+
+def test_context_outside_the_graph_can_be_added_or_ignored(kidney: Studio) -> None:
+    kidney.graph_text("treatment -> success; size -> treatment")
+    kidney.roles([{"name": "size", "role": None}])
+    kidney.graph_text("treatment -> success")
+    kidney.roles([{"name": "size", "role": "context"}])
+    (problem,) = state(kidney)["graph"]["verdict"]["problems"]
+    assert [fix["text"] for fix in problem["fixes"]] == ["Add size to the graph", "Ignore size"]
+    kidney.remedy([], [], problem["fixes"][0]["add"])
+    found = state(kidney)["graph"]["verdict"]
+    assert found["status"] == "admissible"
+    assert found["says"] == ["Without an edge, and so without causes and effects: size."]
+
+
 def test_a_graph_drawn_later_updates_the_claims_of_found_rules(kidney: Studio) -> None:
     kidney.search()
     assert idle(kidney)["said"]["answers"][1]["word"] == "unchecked"
@@ -319,7 +379,7 @@ def test_a_workspace_opens_again_as_it_was_left(tmp_path: Path) -> None:
     first = Studio(str(titanic(tmp_path)))
     idle(first)
     first.outcome("survived", "1", "decrease")
-    first.roles([{"name": "sex", "role": "control"}])
+    first.roles([{"name": "sex", "role": "control"}, {"name": "sex", "role": "context"}])
     first.mark(["class"], "categorical", True)
     first.option("max_length", "2")
     first.option("min_coverage", "0.1")
@@ -337,6 +397,7 @@ def test_a_workspace_opens_again_as_it_was_left(tmp_path: Path) -> None:
     second.close()
     for section in ("question", "graph", "said"):
         assert after[section] == before[section]
+    assert after["question"]["context"] == ["sex"]
     assert after["rules"]["page"]["result"] == before["rules"]["page"]["result"]
     assert after["rules"]["edited"]["result"]["rules"] == before["rules"]["edited"]["result"]["rules"]
     assert (after["table"]["resumed"], after["rules"]["rows"]) == (True, False)

@@ -13,7 +13,9 @@ from causalrules.studio import checks, measuring, opening, searches, verdict
 from causalrules.studio.state import State
 from causalrules.studio.workspace import Drawing, Workspace
 
-_ROLES = ("actionable", "control", None)
+_ROLES = ("actionable", "control", "context", None)
+# The roles that a column keeps when it gets one: context may be a control too.
+_BESIDE = {"control": {"context"}, "context": {"control"}}
 
 
 class Commands:
@@ -61,10 +63,11 @@ class Commands:
             table.require(target)
             if direction not in ("increase", "decrease"):
                 raise InputError("a rule can increase or decrease the outcome")
-            control = asked.control
+            control, context = asked.control, tuple(name for name in asked.context if name != target)
             if asked.target is None and not asked.actionable:
                 left_out = {each.name for each in self.state.columns if each.left_out is not None}
-                taken = {target, *control, asked.options.get("weights"), asked.options.get("groups"), *left_out}
+                counted = (asked.options.get(name) for name in ("weights", "groups"))
+                taken = {target, *control, *context, *counted, *left_out}
                 actionable = tuple(name for name in table.names if name not in taken)
             else:
                 actionable = tuple(name for name in asked.actionable if name != target)
@@ -77,30 +80,38 @@ class Commands:
                 direction=direction,
                 actionable=actionable,
                 control=control,
+                context=context,
                 randomised=tuple(name for name in asked.randomised if name in actionable),
             )
 
     def roles(self, changes: Sequence[Mapping[str, Any]]) -> None:
-        """Give columns other roles: "actionable", "control", or None to ignore them."""
+        """Give columns other roles: "actionable", "control", "context", or None to ignore them.
+
+        Context may be a control too, so each of these roles leaves the other one. A change of None "from" one of them
+        takes that role only.
+        """
         table = self.state.opened()
         with self.state.lock:
             asked = self.state.workspace
-            lists: dict[str, list[str]] = {"actionable": list(asked.actionable), "control": list(asked.control)}
+            lists = {role: list(getattr(asked, role)) for role in _ROLES if role is not None}
             for change in changes:
                 name, role = str(change["name"]), change["role"]
                 table.require(name)
                 if role not in _ROLES:
-                    raise InputError(f"no role {role!r:.40}; the roles are actionable and control")
+                    raise InputError(f"no role {role!r:.40}; the roles are actionable, control and context")
                 if name == asked.target:
                     raise InputError(f"column {name!r:.80} is the outcome; pick another outcome first")
-                for listed in lists.values():
-                    if name in listed:
-                        listed.remove(name)
+                if role is None and change.get("from") in ("control", "context"):
+                    ended = {change["from"]}
+                else:
+                    ended = {"actionable", "control", "context"} - _BESIDE.get(role, set())
+                for other in ended:
+                    lists[other] = [each for each in lists[other] if each != name]
                 if role is not None:
                     lists[role].append(name)
-            actionable, control = map(tuple, lists.values())
-            randomised = tuple(name for name in asked.randomised if name in actionable)
-            self.state.change(actionable=actionable, control=control, randomised=randomised)
+            changed = {role: tuple(names) for role, names in lists.items()}
+            randomised = tuple(name for name in asked.randomised if name in changed["actionable"])
+            self.state.change(**changed, randomised=randomised)
 
     def mark(self, names: Sequence[str], what: str, on: bool) -> None:
         """Declare that columns were assigned at random, or that their numbers are codes."""
@@ -120,11 +131,13 @@ class Commands:
         """Set an option from the typed text."""
         with self.state.lock:
             changed = self.state.workspace.with_option(name, str(text))
-            actionable = changed.actionable
+            actionable, context = changed.actionable, changed.context
             if name in ("weights", "groups") and name in changed.options:
                 self.state.opened().require(changed.options[name])
                 actionable = tuple(each for each in actionable if each != changed.options[name])
-            self.state.change(options=changed.options, actionable=actionable)
+            if name == "weights":
+                context = tuple(each for each in context if each != changed.options.get(name))
+            self.state.change(options=changed.options, actionable=actionable, context=context)
 
     # The graph
 

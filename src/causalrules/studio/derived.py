@@ -53,11 +53,14 @@ class Derived:
         return self._cached("level", (table,), (target, asked.outcome, weights), make)
 
     def judged(self) -> tuple[Admissibility | None, dict[str, Any]]:
-        """Return the check of the roles by the graph, or None, and its view for the page."""
+        """Return the check of the roles by the graph, for everybody, or None; and its view for the page.
+
+        The view is also about effects inside groups by the context.
+        """
         table, asked = self._state.table, self._state.workspace
         edges = None if asked.graph is None else replace(asked.graph, places={})
         options = [asked.options.get(name) for name in ("weights", "max_length")]
-        key = edges, asked.target, asked.actionable, asked.control, asked.own_controls, options
+        key = edges, asked.target, asked.actionable, asked.control, asked.context, asked.own_controls, options
         names = () if table is None else table.names
         return self._cached("judged", (table,), key, lambda: verdict.judge(asked, names))
 

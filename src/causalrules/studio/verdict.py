@@ -27,7 +27,10 @@ _MOST = 20
 
 
 def judge(workspace: Workspace, columns: Sequence[str]) -> tuple[Admissibility | None, dict[str, Any]]:
-    """Check the roles by the graph; return the result, or None, and its view for the page."""
+    """Check the roles by the graph; return the result for everybody, or None, and its view for the page.
+
+    With context, the view is that of the effects inside every group.
+    """
     drawing = workspace.graph
     if drawing is None or not drawing.nodes:
         return None, _nothing("No causal graph: rules are associations", "Draw what you know, or answer the questions.")
@@ -36,18 +39,27 @@ def judge(workspace: Workspace, columns: Sequence[str]) -> tuple[Admissibility |
         return None, _nothing("Not checked yet", f"Draw what causes {plain(workspace.target)}: it has no edge.")
     if workspace.target is None or not workspace.actionable:
         return None, _nothing("Not checked yet", "Pick the outcome and at least one actionable column.")
+    roles: dict[str, Any] = {
+        "target": workspace.target,
+        "actionable": workspace.actionable,
+        "control": OWN_CONTROLS if workspace.own_controls else workspace.control,
+        "columns": [name for name in columns if name != workspace.options.get("weights")],
+        "max_length": workspace.options.get("max_length", default("max_length")) or 4,
+    }
     try:
-        found = check(
-            drawing.graph,
-            target=workspace.target,
-            actionable=workspace.actionable,
-            control=OWN_CONTROLS if workspace.own_controls else workspace.control,
-            columns=[name for name in columns if name != workspace.options.get("weights")],
-            max_length=workspace.options.get("max_length", default("max_length")) or 4,
-        )
+        found = check(drawing.graph, **roles)
     except InputError as error:
         return None, _nothing("The graph and the roles do not fit", str(error), tone="bad")
-    return found, _shown(found, workspace)
+    if not workspace.context:
+        return found, _shown(found, workspace)
+    try:
+        inside = check(drawing.graph, **roles, context=workspace.context)
+    except InputError as error:
+        return found, _nothing("The graph and the context do not fit", str(error), tone="bad")
+    shown = _shown(inside, workspace)
+    if found and inside.status == "violated" and not inside.identified:
+        shown |= {"title": "Identified for everybody, but not inside groups by the context", "tone": "caution"}
+    return found, shown
 
 
 def _nothing(title: str, says: str, tone: str = "none") -> dict[str, Any]:
@@ -70,15 +82,14 @@ def _shown(found: Admissibility, workspace: Workspace) -> dict[str, Any]:
     says = []
     assert workspace.graph is not None, "it was checked by a graph"
     joined = {name for edge in layout.edges(workspace.graph.graph) for name in edge[1]}
-    if alone := [
-        name for name in (*found.actionable, *found.control) if name in workspace.graph.nodes and name not in joined
-    ]:
+    described = [*found.actionable, *found.control, *(name for name in found.context if name not in found.control)]
+    if alone := [name for name in described if name in workspace.graph.nodes and name not in joined]:
         says.append(f"Without an edge, and so without causes and effects: {listed(alone)}.")
     if harmless:
         says.append("Every rule is identified nevertheless, by the back-door criterion.")
     problems = [_violation(each) for each in found.violations[:_MOST]]
     # Variables that are not in the graph come last, in the order of their roles.
-    absent = iter([name for name in (*found.actionable, *found.control) if name not in workspace.graph.nodes])
+    absent = iter([name for name in described if name not in workspace.graph.nodes])
     for each in found.unknowns[:_MOST]:
         fixes = _absent(next(absent)) if each.edge is None else _unknown(*each.edge)
         problems.append({"criterion": "?", "says": short(each.question, 1000), "fixes": fixes})

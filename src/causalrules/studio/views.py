@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from causalrules.studio.state import State
 
 # Fields of the workspace that the page gets.
-_OF_QUESTION = ("target", "outcome", "direction", "actionable", "control", "randomised", "categorical", "own_controls")
+_OF_QUESTION = (
+    *("target", "outcome", "direction", "actionable", "control", "context", "randomised", "categorical"),
+    "own_controls",
+)
 
 
 def sections(state: State) -> dict[str, Callable[[], Any]]:

@@ -83,8 +83,8 @@ class Workspace:
         Texts that mean missing.
     target, outcome, direction
         The outcome: a column, the desired outcome as text (None: the default), and whether to raise or lower it.
-    actionable, control, randomised, categorical
-        The roles of the columns, and their declarations.
+    actionable, control, context, randomised, categorical
+        The roles of the columns, and their declarations; context may be a control too.
     own_controls
         Whether each rule gets its own controls by the graph.
     options
@@ -109,6 +109,7 @@ class Workspace:
     direction: str = "increase"
     actionable: tuple[str, ...] = ()
     control: tuple[str, ...] = ()
+    context: tuple[str, ...] = ()
     randomised: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
     own_controls: bool = False

@@ -29,6 +29,7 @@ const roleOf = (name: string, state: State, drawing: Drawing): string => {
   if (name === state.question.target) return "target";
   if (state.question.actionable.includes(name)) return "actionable";
   if (state.question.control.includes(name)) return "control";
+  if (state.question.context.includes(name)) return "context";
   return drawing.latent.includes(name) ? "latent" : "no-role";
 };
 
@@ -106,11 +107,12 @@ export function Editor({ state }: { state: State }) {
   const [undos, remember] = useState<Drawing[]>([]);
   const [hidden, nameHidden] = useState("");
   const canvas = useRef<SVGSVGElement>(null);
-  const { target, actionable, control } = state.question;
-  const at = placed(drawing, [control, actionable, target ? [target] : []]);
+  const { target, actionable, control, context } = state.question;
+  const before = [...new Set([...control, ...context])];
+  const at = placed(drawing, [before, actionable, target ? [target] : []]);
   if (pointer?.moved && mode === "move") at.set(pointer.from, [pointer.x, pointer.y]);
   const columns = state.table.columns.map((column) => column.name);
-  const roles = [...(target ? [target] : []), ...actionable, ...control];
+  const roles = [...(target ? [target] : []), ...actionable, ...before];
 
   // Variables keep their positions when an edge is added.
   const set = (next: Drawing, places: Drawing["places"] = Object.fromEntries(at)): void => {

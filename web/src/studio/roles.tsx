@@ -5,15 +5,23 @@ import { asText } from "./drawing";
 import { send } from "./server";
 import type { Fix, State } from "./state";
 
-type Role = "actionable" | "control" | null;
-const TRAYS: { role: Role; title: string; doc: string; key: string }[] = [
-  { role: "actionable", title: "Actionable", doc: "what could be brought about", key: "a" },
-  { role: "control", title: "Controls", doc: "adjusted for", key: "c" },
-  { role: null, title: "Ignored", doc: "left out", key: "i" },
+type Role = "actionable" | "control" | "context" | null;
+const TRAYS: { role: Role; title: string; doc: string; key: string; verb: string }[] = [
+  { role: "actionable", title: "Actionable", doc: "what could be brought about", key: "a", verb: "Make actionable" },
+  { role: "control", title: "Controls", doc: "adjusted for", key: "c", verb: "Make control" },
+  {
+    role: "context",
+    title: "Context",
+    doc: "who: was there before, and nobody acts on it; may be a control too",
+    key: "w",
+    verb: "Make context",
+  },
+  { role: null, title: "Ignored", doc: "left out", key: "i", verb: "Ignore" },
 ];
 
 function Pill(props: {
   name: string;
+  tray: Role;
   tags: string[];
   chosen: boolean;
   onChoose: (alone: boolean) => void;
@@ -30,6 +38,7 @@ function Pill(props: {
       onClick={(event) => props.onChoose(!(event.ctrlKey || event.metaKey || event.shiftKey))}
       onDragStart={(event) => {
         event.dataTransfer?.setData("text/x-column", name);
+        event.dataTransfer?.setData("text/x-tray", String(props.tray));
         event.dataTransfer?.setData("text/plain", name);
       }}
       onKeyDown={(event) => {
@@ -58,16 +67,22 @@ function Trays({ state }: { state: State }) {
   const [chosen, choose] = useState<string[]>([]);
   const [over, hover] = useState<Role | undefined>(undefined);
   const refocus = useRef<string | null>(null);
-  const taken = new Set([...question.actionable, ...question.control]);
+  const taken = new Set([...question.actionable, ...question.control, ...question.context]);
   const names = table.columns.map((column) => column.name);
   const ignored = names.filter((name) => !taken.has(name) && name !== question.target);
   const held = chosen.filter((name) => names.includes(name) && name !== question.target);
-  const listed: Record<string, string[]> = { actionable: question.actionable, control: question.control, null: ignored };
-  const move = (moved: string[], role: Role): void => {
+  const listed: Record<string, string[]> = {
+    actionable: question.actionable,
+    control: question.control,
+    context: question.context,
+    null: ignored,
+  };
+  // A column that is a control and context loses one of both when it is ignored from a tray.
+  const move = (moved: string[], role: Role, from: Role = null): void => {
     if (moved.length === 0) return;
     refocus.current = moved[0] ?? null;
     choose([]);
-    void tell("roles", { changes: moved.map((name) => ({ name, role })) });
+    void tell("roles", { changes: moved.map((name) => ({ name, role, from })) });
   };
   const mark = (marked: string[], what: string): void => {
     const known = what === "randomised" ? question.randomised : question.categorical;
@@ -83,13 +98,13 @@ function Trays({ state }: { state: State }) {
     <section aria-labelledby="trays-title">
       <h2 id="trays-title">Roles</h2>
       <p class="muted small">
-        Drag columns between the trays, or choose some and move them. With a column focused, the keys A, C and I move
-        it, R marks it as randomised, K as codes.
+        Drag columns between the trays, or choose some and move them. With a column focused, the keys A, C, W (who) and I
+        move it, R marks it as randomised, K as codes.
       </p>
       <div class="line tools-line">
         {TRAYS.map((tray) => (
           <button key={tray.title} type="button" class="button" disabled={held.length === 0} onClick={() => move(held, tray.role)}>
-            {tray.role === "actionable" ? "Make actionable" : tray.role === "control" ? "Make control" : "Ignore"}
+            {tray.verb}
           </button>
         ))}
         <button type="button" class="button" disabled={!held.some((name) => question.actionable.includes(name))} onClick={() => mark(held, "randomised")}>
@@ -128,10 +143,11 @@ function Trays({ state }: { state: State }) {
             onDragLeave={() => hover(undefined)}
             onDrop={(event) => {
               const name = event.dataTransfer?.getData("text/x-column");
+              const from = TRAYS.find((each) => String(each.role) === event.dataTransfer?.getData("text/x-tray"))?.role ?? null;
               hover(undefined);
               if (!name) return;
               event.preventDefault();
-              move(held.includes(name) ? held : [name], tray.role);
+              move(held.includes(name) ? held : [name], tray.role, from);
             }}
           >
             <h3>
@@ -143,6 +159,7 @@ function Trays({ state }: { state: State }) {
                 <span key={name} ref={(at) => at?.firstElementChild?.setAttribute("data-name", name)}>
                   <Pill
                     name={name}
+                    tray={tray.role}
                     tags={[
                       ...(question.randomised.includes(name) ? ["randomised"] : []),
                       ...(question.categorical.includes(name) ? ["codes"] : []),
@@ -151,7 +168,7 @@ function Trays({ state }: { state: State }) {
                     onChoose={(alone) =>
                       choose(held.includes(name) ? held.filter((each) => each !== name) : alone ? [name] : [...held, name])
                     }
-                    onMove={(role) => move(held.includes(name) ? held : [name], role)}
+                    onMove={(role) => move(held.includes(name) ? held : [name], role, tray.role)}
                     onMark={(what) => mark([name], what)}
                   />
                 </span>

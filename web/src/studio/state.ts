@@ -46,6 +46,7 @@ export interface QuestionSection {
   error: string;
   actionable: string[];
   control: string[];
+  context: string[];
   randomised: string[];
   categorical: string[];
   own_controls: boolean;

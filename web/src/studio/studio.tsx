@@ -48,7 +48,7 @@ function standing(step: Step, state: State): [mark: "done" | "now" | "open" | "a
       if (graph.verdict.status === "unknown") return ["alert", "graph leaves it open"];
       return [
         question.actionable.length > 0 ? "done" : "alert",
-        `${question.actionable.length} actionable, ${question.control.length} control${graph.verdict.status === "admissible" ? ", identified" : ""}`,
+        `${question.actionable.length} actionable, ${question.control.length} control${question.context.length > 0 ? `, ${question.context.length} context` : ""}${graph.verdict.status === "admissible" ? ", identified" : ""}`,
       ];
     case "search":
       if (job.kind === "search") return ["now", `running, ${Math.round(job.seconds)} s`];
