@@ -40,7 +40,7 @@ def test_rules_that_cannot_be_written_are_printed(tmp_path: Path, monkeypatch: p
     assert [rule.text for rule in cr.RuleSet.from_json(result.stdout)] == [
         rule.text for rule in cr.RuleSet.from_json(printed)
     ]
-    assert "the rules are printed instead" in result.stderr
+    assert "printed instead: 1 rule" in result.stderr
     assert "the report is not written" in result.stderr
 
 

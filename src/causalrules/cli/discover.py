@@ -118,7 +118,7 @@ def deliver(
             replace_file(path, text + "\n")
             written = True
         except FileError as error:
-            say("Error", f"{error}; it is printed instead", "red")
+            say("Error", f"{error}; printed instead: {what}", "red")
             complete = False
     if not written:
         click.echo(text)
