@@ -199,8 +199,8 @@ def test_an_interrupted_search_is_not_taken_for_the_best(rules: RuleSet, monkeyp
 def test_reading_calibrating_and_searching_share_the_time(
     clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from causalrules.search import intake
     from causalrules.data import reading
+    from causalrules.search import intake
 
     read, run = reading.read, search.run
     limits: list[Any] = []
