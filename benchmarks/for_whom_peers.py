@@ -87,11 +87,18 @@ def scores_of(matrix: Floats, treated: Floats, y: Floats, seed: int) -> Floats:
     return scores
 
 
-def groups(drawn: Drawn, chosen: Any, seed: int) -> Iterator[tuple[str, Any, float, float | None]]:
-    """Yield the groups of other methods, chosen on some rows: the method, its rows, the claimed effect and bound.
+def groups(drawn: Drawn, chosen: Any, seed: int) -> list[tuple[str, Any, float, float | None]]:
+    """Return the groups of other methods, chosen on some rows: the method, its rows, the claimed effect and bound.
 
     A leaf's bound is the usual one of its mean, which knows nothing of the search.
     """
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):  # the trees' threads wait for each other on a busy machine
+        return list(_groups(drawn, chosen, seed))
+
+
+def _groups(drawn: Drawn, chosen: Any, seed: int) -> Iterator[tuple[str, Any, float, float | None]]:
     from sklearn.ensemble import HistGradientBoostingRegressor
     from sklearn.tree import DecisionTreeRegressor
 
