@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -269,13 +269,9 @@ def _hold_out(problem: Problem, question: Question) -> tuple[Problem, HeldOut | 
 def _answered(question: Question, problem: Problem) -> Question:
     """Return the question as stored with the result: roles by name, the rest in JSON types."""
     roles = problem.roles
-    cuts: Any = question.cuts
-    if isinstance(cuts, Mapping):  # else it is converted already
-        cuts = tuple((column, tuple(map(str, points))) for column, points in sorted(cuts.items())) or None
     return question.answered(
         outcome=roles.outcome.text,
         control=roles.control if problem.language.allowed_columns is None else OWN_CONTROLS,
         actionable=roles.actionable,
         holdout=question.holdout if is_number(question.holdout) else None,
-        cuts=cuts,
     )

@@ -31,6 +31,11 @@ class Segments(SegmentList):
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        from causalrules.report import policy_notebook
+
+        return policy_notebook.of_segments(self)
+
     @classmethod
     def of(cls, found: SegmentList) -> Self:
         """Return the groups with these methods."""
@@ -141,6 +146,42 @@ class Segments(SegmentList):
         """
         return sql.python_case([segment.conditions for segment in self], name)
 
+    def to_html(self, path: str | PathLike[str] | None = None) -> str:
+        """Return a report as one HTML page that needs no network and no scripts.
+
+        Parameters
+        ----------
+        path
+            File to write as well; it is written atomically.
+
+        Returns
+        -------
+        str
+            The page.
+        """
+        from causalrules.report import policy_html
+
+        return policy_html.write_segments(self, path)
+
+    def plot(self, kind: str = "forest", ax: Any = None) -> Any:
+        """Plot the groups.
+
+        Parameters
+        ----------
+        kind : {"forest"}
+            What to show: "forest": the effect inside each group, with its interval, and outside.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes with the plot.
+        """
+        from causalrules.report import policy_plots
+
+        return policy_plots.plot_segments(self, kind, ax)
+
 
 @dataclass(frozen=True, repr=False)
 class Policy(Prescription):
@@ -156,6 +197,11 @@ class Policy(Prescription):
         return policy_terminal.of_policy(self)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from causalrules.report import policy_notebook
+
+        return policy_notebook.of_policy(self)
 
     def to_frame(self) -> Any:
         """Return a data frame with one row per step.
@@ -251,3 +297,39 @@ class Policy(Prescription):
             Python code without dependencies.
         """
         return sql.python_case([step.context for step in self], name)
+
+    def to_html(self, path: str | PathLike[str] | None = None) -> str:
+        """Return a report as one HTML page that needs no network and no scripts.
+
+        Parameters
+        ----------
+        path
+            File to write as well; it is written atomically.
+
+        Returns
+        -------
+        str
+            The page.
+        """
+        from causalrules.report import policy_html
+
+        return policy_html.write_policy(self, path)
+
+    def plot(self, kind: str = "staircase", ax: Any = None) -> Any:
+        """Plot the policy.
+
+        Parameters
+        ----------
+        kind : {"staircase"}
+            What to show: "staircase": what each step adds to the gain.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes with the plot.
+        """
+        from causalrules.report import policy_plots
+
+        return policy_plots.plot_policy(self, kind, ax)

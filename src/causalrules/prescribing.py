@@ -119,7 +119,6 @@ def prescribe(data: Any, question: PolicyQuestion) -> Policy:
             control=tuple(name for name in roles.control if name in (*question.controls,)),
             actionable=roles.actionable,
             context=coded.context,
-            cuts=None,
         ),
         alerts=tuple(dict.fromkeys((*coded.alerts, *(rules.alerts if rules is not None else ())))),
         notes=coded.notes,

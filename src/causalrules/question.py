@@ -381,10 +381,13 @@ class Question(Readable):
         return {name: getattr(self, name) for name, known in options(type(self)) if known.searched}
 
     def answered(self: Q, **changes: Any) -> Q:
-        """Return the question as stored with a result, with these changes, such as the roles by name."""
+        """Return the question as stored with a result: roles by name as given here, the rest in JSON types."""
         kind = type(self)
         defaults = {name: default(name, kind) for name, known in options(kind) if not known.kept}
-        return replace(self, **{**defaults, **changes})
+        cuts: Any = self.cuts
+        if isinstance(cuts, Mapping):  # else it is converted already
+            cuts = tuple((column, tuple(map(str, points))) for column, points in sorted(cuts.items())) or None
+        return replace(self, **{**defaults, "cuts": cuts, **changes})
 
 
 def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:

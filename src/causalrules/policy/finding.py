@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from causalrules.estimators.intervals import beta_of_confidence
 from causalrules.exceptions import InadmissibleError
@@ -17,7 +17,6 @@ from causalrules.text import counted
 if TYPE_CHECKING:
     from causalrules.graph.admissibility import Admissibility
     from causalrules.policy.differing import Search
-    from causalrules.policy.scoring import ScoredAction
     from causalrules.question import ContextQuestion
     from causalrules.result.result import Result
     from causalrules.result.rule import RuleResult
@@ -63,7 +62,7 @@ def find_segments(rules: Result, place: int, question: ContextQuestion) -> Segme
         permutations=found.permutations,
         by_models=scored.by_models,
         known_shares=scored.known_shares,
-        question=_answered(question, rules, scored),
+        question=question.answered(outcome=rules.question.outcome, control=scored.control, context=scored.context),
         alerts=tuple(alert for alert in rules.alerts if not alert.columns or concerned & set(alert.columns)),
         notes=tuple(dict.fromkeys((*_unfinished(found), *scored.notes, *rules.notes))),
         versions=rules.versions,
@@ -88,14 +87,6 @@ def _admitted(
     if not checked and not checked.identified and not question.allow_inadmissible:
         raise InadmissibleError(checked)
     return checked
-
-
-def _answered(question: ContextQuestion, rules: Result, scored: ScoredAction) -> ContextQuestion:
-    """Return the question as stored with the answer: roles by name, the rest in JSON types."""
-    cuts: Any = question.cuts
-    if isinstance(cuts, Mapping):  # else it is converted already
-        cuts = tuple((column, tuple(map(str, points))) for column, points in sorted(cuts.items())) or None
-    return question.answered(outcome=rules.question.outcome, control=scored.control, context=scored.context, cuts=cuts)
 
 
 def _unfinished(found: Search) -> list[str]:

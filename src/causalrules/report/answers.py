@@ -26,8 +26,8 @@ _MEANING = {
     "by design": "causal: {why}",
     "by design, but unbalanced": "not to be relied on: {why}",
     "identified": "causal if the causal graph is right",
-    "unchecked": "an association, {adjusted} (no causal graph): causal only if {nothing} affects both rule and "
-    "outcome, and the outcome does not affect the rule",
+    "unchecked": "an association, {adjusted} (no causal graph): causal only if {nothing} affects both {what} and "
+    "outcome, and the outcome does not affect the {what}",
     "not identified": "not causal by the causal graph: an association",
 }
 
@@ -54,10 +54,13 @@ def answers(rule: RuleResult) -> tuple[Answer, Answer]:
     )
 
 
-def claimed(word: str, control: Sequence[str] = (), reason: str = "its columns are declared randomised") -> Answer:
+def claimed(
+    word: str, control: Sequence[str] = (), reason: str = "its columns are declared randomised", what: str = "rule"
+) -> Answer:
     """Return a claim as an answer, for rules that are adjusted for these columns; `reason` is that of the verdict."""
     adjusted = f"{adjustment(control)} only" if control else "adjusted for nothing"
-    why = _MEANING[word].format(adjusted=adjusted, nothing="nothing else" if control else "nothing", why=reason)
+    nothing = "nothing else" if control else "nothing"
+    why = _MEANING[word].format(adjusted=adjusted, nothing=nothing, why=reason, what=what)
     return Answer(word, _CLAIM[word], why, "Claim: is it causal?")
 
 

@@ -20,6 +20,8 @@ from causalrules.result.json import as_json
 from causalrules.writing import replace_file
 
 if TYPE_CHECKING:
+    import jinja2
+
     from causalrules.result.result import Result
 
 _FOLDER = Path(__file__).parent
@@ -35,7 +37,11 @@ def write(rules: Result, path: str | PathLike[str] | None = None) -> str:
     return page
 
 
-def _page(rules: Result, result: dict[str, Any], n_left: int) -> str:
+def environment() -> jinja2.Environment:
+    """Return Jinja with the templates and the style of reports.
+
+    `code` writes code to copy, and `unbroken` keeps a percentage on one line.
+    """
     import jinja2
     from markupsafe import Markup, escape
 
@@ -45,27 +51,34 @@ def _page(rules: Result, result: dict[str, Any], n_left: int) -> str:
         written = text.encode("utf-8", "backslashreplace").decode("utf-8")
         return Markup(str(escape(written)).replace("\r", "&#13;"))
 
-    def level(value: float | None) -> str:
-        return "–" if value is None else rules.kind.level(value)
-
-    def difference(value: float | None) -> str:
-        return rules.kind.figure(value)
-
-    said = view(rules, n_left)
-    environment = jinja2.Environment(
+    made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_FOLDER),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"level": level, "difference": difference, "code": code}
-    style, script = ((_FOLDER / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
+    made.filters |= {"code": code, "unbroken": lambda text: text.replace(" %", "\u00a0%")}
+    made.globals["style"] = Markup((_FOLDER / "report.css").read_text(encoding="utf-8"))
+    return made
+
+
+def _page(rules: Result, result: dict[str, Any], n_left: int) -> str:
+    from markupsafe import Markup
+
+    def level(value: float | None) -> str:
+        return "–" if value is None else rules.kind.level(value)
+
+    def difference(value: float | None) -> str:
+        return rules.kind.figure(value)
+
+    said, templates = view(rules, n_left), environment()
+    templates.filters |= {"level": level, "difference": difference}
+    script = (_FOLDER / "report.js").read_text(encoding="utf-8")
     data = json.dumps({"result": result, "view": to_json(said)}, allow_nan=False, separators=(",", ":"))
-    return environment.get_template("report.html.j2").render(
+    return templates.get_template("report.html.j2").render(
         view=said,
         result=result,
-        style=Markup(style),
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         # The data cannot contain the end tag of its element.

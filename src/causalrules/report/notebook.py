@@ -30,11 +30,13 @@ def table(rules: Result) -> str:
     body = ""
     for place, rule in enumerate(rules, 1):
         shown = terminal.cells(rule, rules)[bool(result_words.ranking(rules)) :]
-        words = f'<td style="text-align:left"><bdi>{_text(rule.text)}</bdi></td><td>{_forest(rule, low, high)}</td>'
+        words = f'<td style="text-align:left"><bdi>{escaped(rule.text)}</bdi></td><td>{_forest(rule, low, high)}</td>'
         numbers = "".join(f"<td>{escape(cell)}</td>" for cell in shown[:-1])
-        body += f"<tr><td>{place}</td>{words}{numbers}<td>{_chip(answers(rule)[0])}</td></tr>"
-    below = "".join(f"<p>{_text(sentence)}</p>" for sentence in terminal.sentences(rules))
-    above = "".join(f"<p><b>{_text(alert.title)}.</b> {_text(sentence(alert.sentence))}</p>" for alert in rules.alerts)
+        body += f"<tr><td>{place}</td>{words}{numbers}<td>{chip(answers(rule)[0])}</td></tr>"
+    below = "".join(f"<p>{escaped(sentence)}</p>" for sentence in terminal.sentences(rules))
+    above = "".join(
+        f"<p><b>{escaped(alert.title)}.</b> {escaped(sentence(alert.sentence))}</p>" for alert in rules.alerts
+    )
     listed = f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
     return f"<div>{above}{listed}{_staircase(rules)}{below}</div>"
 
@@ -45,19 +47,19 @@ def _staircase(rules: Result) -> str:
         return ""  # for one rule, the table shows it
     level, largest = rules.kind.level, rules.kind.largest([rung.level for rung in rules.rungs])
     steps = "".join(
-        f'<tr><td style="text-align:left"><bdi>{_text(name)}</bdi></td>'
+        f'<tr><td style="text-align:left"><bdi>{escaped(name)}</bdi></td>'
         f"<td>{_bar(rung.level, largest, _BLUE if place else _GREY)}</td>"
         f"<td><b>{level(rung.level)}</b></td><td>{rung.n_rows:,} rows</td></tr>"
         for place, (name, rung) in enumerate(zip(result_words.rung_names(rules), rules.rungs, strict=True))
     )
-    return f"<table><caption>{_text(result_words.rungs_meaning(rules))}</caption><tbody>{steps}</tbody></table>"
+    return f"<table><caption>{escaped(result_words.rungs_meaning(rules))}</caption><tbody>{steps}</tbody></table>"
 
 
 def card(rule: RuleResult) -> str:
     """Return one rule: its conditions in words, two bars, and its answers with reasons."""
     level = rule.kind.level
     conditions = " and ".join(
-        f"<b><bdi>{_text(column)}</bdi></b> {verb} <b><bdi>{_text(value)}</bdi></b>"
+        f"<b><bdi>{escaped(column)}</bdi></b> {verb} <b><bdi>{escaped(value)}</bdi></b>"
         for column, verb, value in rule_words.conditions(rule)
     )
     largest = rule.kind.largest([rule.p_do_rule, rule.p_do_not_rule])
@@ -67,23 +69,25 @@ def card(rule: RuleResult) -> str:
             rule_words.sides(rule), (rule.p_do_rule, rule.p_do_not_rule), (_BLUE, _GREY), strict=True
         )
     )
-    judged = "".join(f"<p>{answer.asks} {_chip(answer)} {_text(answer.why)}</p>" for answer in answers(rule))
-    reasons = "".join(f"<li>{_text(reason)}</li>" for reason in rule.verdict.reasons)
+    judged = "".join(f"<p>{answer.asks} {chip(answer)} {escaped(answer.why)}</p>" for answer in answers(rule))
+    reasons = "".join(f"<li>{escaped(reason)}</li>" for reason in rule.verdict.reasons)
     estimate = rule.kind.with_interval(rule.effect, *rule.interval)
     if not rule.circumstances.fixed:
         estimate = f"{rule_words.bounded(rule)}; 95 % {rule_words.FIXED}: {rule.kind.between(*rule.interval)}"
     return (
         f'<div style="max-width:44em"><p style="font-size:1.2em">{conditions}</p><table>{bars}</table>'
-        f"<p>{_text(estimate)}; {rule.n_covered:,} rows ({percent(rule.coverage)})</p>"
+        f"<p>{escaped(estimate)}; {rule.n_covered:,} rows ({percent(rule.coverage)})</p>"
         f"{judged}<ul>{reasons}</ul></div>"
     )
 
 
-def _text(words: str) -> str:
+def escaped(words: str) -> str:
+    """Return words as HTML, with control characters and markup escaped."""
     return escape(printable(words))
 
 
-def _chip(answer: Answer) -> str:
+def chip(answer: Answer) -> str:
+    """Return the word of an answer in the colour of its tone."""
     colour = _TONES[answer.tone]
     return (
         f'<span style="color:{colour};border:1px solid {colour};border-radius:9px;padding:0 .5em;white-space:nowrap">'

@@ -44,7 +44,7 @@ def of_policy(policy: Prescription, remarks: bool = True) -> str:
     if not remarks:
         return _joined(table or title)
     alerts = [f"! {alert}" for alert in policy.alerts]
-    compared = _compared(policy) if policy.steps else []
+    compared = [*_compared(policy), policy_words.held_out_line(policy)] if policy.steps else []
     return _joined([*title, *alerts], table, compared, policy_words.policy_lines(policy), _notes(policy.notes))
 
 

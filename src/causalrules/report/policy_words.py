@@ -163,8 +163,12 @@ def arrow(kind: OutcomeKind, without: float, with_action: float, *column: float)
 def adjusted(found: SegmentList) -> str:
     """Describe what the effects are adjusted for."""
     if found.by_models:
-        return f"{adjustment(sorted({*found.control, *found.context}))} by models (doubly robust)"
+        return f"{adjustment(_controlled(found))} by models (doubly robust)"
     return _adjusted(found.control, found.known_shares)
+
+
+def _controlled(found: SegmentList) -> list[str]:
+    return sorted({*found.control, *(found.context if found.by_models else ())})
 
 
 def _adjusted(control: Sequence[str], by_lot: bool) -> str:
@@ -194,10 +198,22 @@ def segment_answers(segment: Segment, found: SegmentList) -> tuple[Answer, Answe
     """Return the evidence that the effect differs, and the claim."""
     why = f"{p_words(segment, found)}, adjusted for the search {p_needed('=', found.question.error_rate)}"
     tone = "good" if segment.evidence == SUPPORTED else "none"
-    return Answer(segment.evidence, tone, why, DIFFERS), claimed(found.claim, found.control, found.claim_reason)
+    return Answer(segment.evidence, tone, why, DIFFERS), claimed(
+        found.claim, _controlled(found), found.claim_reason, "action"
+    )
 
 
 # Policies.
+
+
+def labels(texts: Sequence[str]) -> list[str]:
+    """Return the labels of round numbers without decimals that none of them needs.
+
+    >>> labels(["0.0", "10.0"]), labels(["0.0", "2.5"])
+    (['0', '10'], ['0.0', '2.5'])
+    """
+    whole = [text.rstrip("0").rstrip(".") if "." in text else text for text in texts]
+    return whole if not any("." in text for text in whole) else list(texts)
 
 
 class Gains:
@@ -274,26 +290,33 @@ def policy_headline(policy: Prescription) -> str:
     return "; ".join(step_text(place, step, policy).replace(AND, " and ") for place, step in enumerate(policy))
 
 
-def compared(policy: Prescription) -> list[tuple[str, str, str]]:
+def compared_values(policy: Prescription) -> list[tuple[str, float | None, Value | None]]:
     """Return what the policy is compared with, its gain on all rows, and its gain on held-out rows."""
-    gains, held_out = Gains(policy), policy.held_out
-    single = policy.single
-    rows: list[tuple[str, float | None, Value | None]] = [
-        ("over today's practice", policy.gain, None if held_out is None else held_out.over_today)
-    ]
+    held_out, single = policy.held_out, policy.single
+    today = None if held_out is None else held_out.over_today
+    listed: list[tuple[str, float | None, Value | None]] = [("over today's practice", policy.gain, today)]
     if policy.question.baseline is not None:
         value = None if held_out is None else held_out.over_baseline
-        rows.append((f"over {baseline(policy)} for everybody", policy.gain_over_baseline, value))
+        listed.append((f"over {baseline(policy)} for everybody", policy.gain_over_baseline, value))
     if single is not None and not (len(policy) == 1 and policy[0].action == single.action and not policy[0].context):
         value = None if held_out is None else held_out.over_single
-        rows.append((f"over {describe(single.action)} for everybody", policy.gain_over_single, value))
-    return [(name, gains.figure(gain), "–" if value is None else gains.interval(value)) for name, gain, value in rows]
+        listed.append((f"over {describe(single.action)} for everybody", policy.gain_over_single, value))
+    return listed
+
+
+def compared(policy: Prescription) -> list[tuple[str, str, str]]:
+    """Return the same with formatted gains."""
+    gains = Gains(policy)
+    return [
+        (name, gains.figure(gain), "–" if value is None else gains.interval(value))
+        for name, gain, value in compared_values(policy)
+    ]
 
 
 def baseline(policy: Prescription) -> str:
     """Name the baseline."""
-    given: Any = policy.question.baseline
-    column, value = next(iter(given.items())) if isinstance(given, dict) else given
+    given: Any = policy.question.baseline  # a pair, as the question keeps it
+    column, value = given
     return f"{plain(str(column))} = {plain(str(value))}"
 
 
@@ -336,11 +359,10 @@ def rates(policy: Prescription) -> str:
 
 def costs(policy: Prescription) -> str:
     """Name the costs, and what they come to; empty without costs."""
-    given = policy.question.cost
+    given: Any = policy.question.cost  # pairs, as the question keeps them
     if not given:
         return ""
-    pairs: Any = given.items() if isinstance(given, dict) else given
-    named = ", ".join(f"{condition} {cost:g}" for condition, cost in pairs)
+    named = ", ".join(f"{condition} {cost:g}" for condition, cost in given)
     total = f"{policy.cost:.3g} per row today"
     total += f", {policy.cost_with:.3g} with the policy" if policy.steps else ""
     return f"costs, in units of {policy.question.target}: {named}; {total}"
@@ -362,11 +384,9 @@ def policy_adjusted(policy: Prescription) -> str:
 
 
 def policy_lines(policy: Prescription) -> list[str]:
-    """Return the sentences below the steps."""
+    """Return the sentences below the steps, but for that about held-out rows."""
     said = [policy_meaning(policy), rates(policy)] if policy.steps else []
     said = [*said, costs(policy), f"{proof(policy)}, {policy_adjusted(policy)}"]
-    if policy.steps:
-        said.append(held_out_line(policy))
     return [each for each in (*said, claim_line(policy.claim, claim_reason(policy))) if each]
 
 
@@ -387,11 +407,6 @@ def policy_answers(policy: Prescription) -> tuple[Answer, Answer]:
     if not policy.steps:
         evidence = Answer("not supported", "none", "no step gains more than chance does", GAINS)
     else:
-        why = f"every step gains more than chance does in all but {rate} of tables"
-        held_out = policy.held_out
-        if held_out is not None:
-            gains = Gains(policy)
-            why += f"; held-out rows: {gains.interval(held_out.over_today)} {gains.unit}"
+        why = f"a step that gains nothing is listed in at most {rate} of tables, allowing for all pairs tried"
         evidence = Answer(SUPPORTED, "good", why, GAINS)
-    reason = claim_reason(policy)
-    return evidence, claimed(policy.claim, policy.control, reason)
+    return evidence, claimed(policy.claim, policy.control, claim_reason(policy), "action")

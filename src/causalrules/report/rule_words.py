@@ -18,6 +18,7 @@ from causalrules.text import (
 )
 
 if TYPE_CHECKING:
+    from causalrules.language.propositions import Proposition
     from causalrules.result.evidence import Calibration
     from causalrules.result.result import Result
     from causalrules.result.rule import RuleResult
@@ -188,9 +189,14 @@ def calibrated(calibration: Calibration) -> str:
 
 def conditions(rule: RuleResult) -> list[tuple[str, str, str]]:
     """Return each condition as a column, a sign and a value, in the notation of the rule's text; an interval as two."""
+    return spelled(rule.conditions)
+
+
+def spelled(conditions: Sequence[Proposition]) -> list[tuple[str, str, str]]:
+    """Return conditions in the same way."""
     said: dict[tuple[str, str, str], None] = {}
-    for each in sorted(rule.conditions, key=lambda condition: (condition.column, condition.operator != ">=")):
-        found = [other.written for other in rule.conditions if other.column == each.column and other.operator != "="]
+    for each in sorted(conditions, key=lambda condition: (condition.column, condition.operator != ">=")):
+        found = [other.written for other in conditions if other.column == each.column and other.operator != "="]
         is_one_value = len(found) == 2 and found[0] == found[1]
         said[each.column, "=" if is_one_value else each.sign, each.written] = None
     return list(said)
