@@ -102,7 +102,7 @@ def measured(shape: str, n_controls: int, n: int, repeat: int, searched: bool) -
             found = cr.discover(columns, "y", **asked, **options, progress=False)
             first[how] = bool(found) and found[0].text == "cause = True"
         (scored,) = cr.evaluate(columns, "null = True", "y", control=controls, adjust="prognostic")
-        bias["prognostic"] = scored.effect
+        bias["prognostic"] = scored.measured.in_strata.effect
     rules = cr.evaluate(columns, "null = True", "y", control=controls, adjust="strata")
     robust = rules.doubly_robust(progress=False)[0].evidence.doubly_robust
     best, best_error = _with_truth(columns, shape)
@@ -290,7 +290,7 @@ def lalonde(asked: argparse.Namespace) -> Iterator[Result]:
                 "target": target,
                 "experiment": truth,
                 "unadjusted": rule.marginal_effect,
-                "prognostic": rule.effect,
+                "prognostic": rule.measured.in_strata.effect,
                 "doubly robust": found.effect,
                 "low": found.low,
                 "high": found.high,
@@ -327,7 +327,7 @@ def ihdp(asked: argparse.Namespace) -> Iterator[Result]:
             "truth": truth,
             "unadjusted": rule.marginal_effect,
             "regression": linear,
-            "prognostic": rule.effect,
+            "prognostic": rule.measured.in_strata.effect,
             "doubly robust": found.effect,
             "low": found.low,
             "high": found.high,

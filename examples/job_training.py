@@ -52,8 +52,9 @@ adjusted = cr.evaluate(mixed, "treat = 1", "re78", control=controls).doubly_robu
 print(adjusted)
 
 # %%
-# Strata of a prediction are for searching; the doubly robust effect is for believing. Its effect on the rule's own
-# rows, what training did for those who were trained, is to be compared with the experiment:
+# Strata of a prediction are for searching; the doubly robust effect is for believing, and is what is shown. Too few
+# of the survey are like those who were trained to tell. What training did for those who were trained, the effect on
+# the rule's own rows, is to be compared with the experiment:
 
 robust = adjusted[0].evidence.doubly_robust
 print(f"all comparable people: {robust.effect:+,.0f} ({robust.low:+,.0f} to {robust.high:+,.0f}) dollars")

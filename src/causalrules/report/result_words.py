@@ -204,8 +204,10 @@ def warning(rules: Result) -> str | None:
         )
     if found:
         return None
-    p_values = [(rule.p_value, rule.p_sign) for rule in rules if rule.p_value is not None]
-    named = rules.is_named
+    named, told = rules.is_named, [rule for rule in rules if rule.verdict.evidence != "cannot tell"]
+    p_values = [(rule.p_value, rule.p_sign) for rule in told if rule.p_value is not None]
+    if named and not told:
+        return None  # the reasons are below the table
     if p_values and (named or rules.stopped == "optimal"):
         if (passed := _passed(rules)) is not None:
             return f"{nothing(rules)}: {passed.verdict.doubts[0]}."
