@@ -112,6 +112,17 @@ def test_rows_of_a_cluster_count_as_one() -> None:
     assert split.own_error == pytest.approx(math.sqrt((0.5 * 1 + 0.5 * 1) ** 2 + (0.5 * 3 + 0.5 * 3) ** 2))
 
 
+def test_the_variance_of_even_sides_is_weighted_as_the_scores_are() -> None:
+    one = compare(Scored.of([3, 5, 1, -1, 2], weights=[1, 1, 1, 1, 4], spread=[8, 0, 16, 0, 9]), group(1, 0, 0, 0, -1))
+    assert one is not None
+    # (0.75² · 8 + 0.25² · 16) / (4 · 0.25 · 0.75)²
+    assert one.even_error == pytest.approx(math.sqrt(5.5) / 0.75)
+    assert one.error == one.even_error
+    none = compare(Scored.of([3, 5, 1, -1]), group(1, 0, 0, 0))
+    assert none is not None
+    assert none.even_error == 0
+
+
 @given(st.lists(st.tuples(st.integers(-5, 5), st.integers(1, 3), st.integers(-1, 1)), min_size=2, max_size=8))
 def test_a_weight_is_a_repeated_row(drawn: list[tuple[int, int, int]]) -> None:
     psi, weights, state = (np.array(column) for column in zip(*drawn, strict=True))
@@ -158,6 +169,17 @@ def test_the_conservative_gain_of_a_pair() -> None:
     # δ = (2 + 1)/4 − (2 + 1)/6; V = 1/4 · 4/3 · 2 (1/2)/4²; b = 1/4 + 1/6
     half = (1 / 4 + 1 / 6) / 6
     assert one.conservative == pytest.approx(0.25 - half - math.sqrt(half**2 + 1 / 3 / 16))
+
+
+def test_rows_of_the_action_and_of_the_default_are_drawn_from_the_same() -> None:
+    practice = Practice.of([1, 1, 0, 0])
+    treated = group(1, 1, 0, 0)
+    one = pair(practice, np.ones(4, bool), ~treated.inside, everybody(4), treated, ONE)
+    assert one is not None
+    assert (one.gain, one.effect) == (1, 1)
+    # δ = (2 + 1)/4 − (0 + 1)/4; V = 1/4 · 4/3 · (1/16 + 1/16 + 2 · 1/16); b = 1/4 + 1/4
+    half = (1 / 4 + 1 / 4) / 6
+    assert one.conservative == pytest.approx(0.5 - half - math.sqrt(half**2 + 1 / 12))
 
 
 def test_strata_of_a_context_are_weighted_by_its_rows() -> None:
