@@ -315,7 +315,8 @@ def cattaneo(folder: Path) -> Study:
             ),
         ],
         {"target": "bweight", "direction": "decrease", "actionable": ["mbsmoke", "alcohol", "foreign"], **ours},
-        "The models of the outcome and of smoking differ: cross-fitted AIPW with polynomials or forests has −214 to −229 g.",
+        "The models of the outcome and of smoking differ: cross-fitted AIPW with polynomials or forests has "
+        "−214 to −229 g.",
     )
 
 

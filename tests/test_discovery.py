@@ -234,7 +234,9 @@ def test_a_count_table_answers_like_the_expanded_one(
     expanded = {name: [values[row] for row in times] for name, values in columns.items()}
     weighted = discover(small, {**columns, "times": weights}, weights="times", **question)
     plain = discover(small, expanded, **question)
-    assert weighted.rules == plain.rules
+    # Models of the controls train on other rows where equal rows are in different folds.
+    listed, repeated = ([replace(rule, evidence=None) for rule in each] for each in (weighted, plain))
+    assert listed == repeated
     assert weighted.nearest == plain.nearest
     assert weighted.rungs == plain.rungs
     assert weighted.n_rows == plain.n_rows

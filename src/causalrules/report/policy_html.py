@@ -111,6 +111,7 @@ def write_policy(policy: Prescription, path: str | PathLike[str] | None = None) 
 
 def _write(view: View, path: str | PathLike[str] | None) -> str:
     page: str = environment().get_template("policy.html.j2").render(view=view)
+    page = page.encode("utf-8", "backslashreplace").decode("utf-8")  # lone surrogates cannot be encoded
     if path is not None:
         replace_file(Path(path), page)
     return page
