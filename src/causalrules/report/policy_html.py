@@ -20,7 +20,7 @@ from causalrules.report.html import environment
 from causalrules.report.policy_figures import GREY, Scale
 from causalrules.report.policy_words import Gains
 from causalrules.report.rule_words import spelled
-from causalrules.report.view import AlertView, short
+from causalrules.report.view import AlertView, alert_view, short
 from causalrules.result import sql
 from causalrules.result.verdict import BY_DESIGN, IDENTIFIED
 from causalrules.text import counted, percent, sentence
@@ -125,7 +125,7 @@ def view_of_segments(found: SegmentList) -> View:
     outcome, action = short(found.question.outcome, _NAME), short(found.action_text, _NAME)
     lead = found[0] if found.segments else None
     shown = found.segments or ((found.candidate,) if found.candidate is not None else ())
-    answers = () if lead is None else policy_words.segment_answers(lead, found)
+    answers = () if lead is None else _answers(policy_words.segment_answers(lead, found))
     said = policy_words.found_line(found)
     headline, _, rest = said.partition("; nearest: ")
     return View(
@@ -228,7 +228,7 @@ def view_of_policy(policy: Prescription) -> View:
     """Return what the page of a policy shows."""
     outcome, steps = short(policy.question.outcome, _NAME), policy.steps[:_MOST]
     gains, found = Gains(policy), bool(policy.steps)
-    answers = policy_words.policy_answers(policy) if found else ()
+    answers = _answers(policy_words.policy_answers(policy)) if found else ()
     headline, _, rest = policy_words.policy_line(policy).partition("; nearest: ")
     listed = [policy_words.step_text(place, step, policy) for place, step in enumerate(steps)]
     listed += [policy_words.rest(policy)]
@@ -267,7 +267,7 @@ def _today_and_then(policy: Prescription) -> Figure:
         Row("with the policy", policy_figures.bar(policy.level_with, largest, then), then),
         Row("today", policy_figures.bar(policy.level, largest, today, GREY), today),
     )
-    return Figure(rows, says=kind.level_of(policy.question.outcome))
+    return Figure(rows, says=short(kind.level_of(policy.question.outcome), _NAME))
 
 
 def _value(policy: Prescription) -> str:
@@ -358,8 +358,12 @@ def _spelled(conditions: Sequence[Proposition]) -> Conditions:
     return tuple((short(column, 200), sign, short(value, 200)) for column, sign, value in spelled(conditions))
 
 
+def _answers(given: Sequence[Answer]) -> tuple[Answer, ...]:
+    return tuple(replace(each, why=short(each.why, _SENTENCE)) for each in given)
+
+
 def _alerts(found: SegmentList | Prescription) -> tuple[AlertView, ...]:
-    return tuple(AlertView(each.title, short(sentence(each.sentence), 600)) for each in found.alerts)
+    return tuple(map(alert_view, found.alerts))
 
 
 def _axis(scale: Scale, found: SegmentList) -> str:

@@ -269,7 +269,7 @@ def view(rules: Result, n_left: int = 0) -> View:
 
 def _alerts(rules: Result, shown: Sequence[RuleView], lead: int | None) -> tuple[AlertView, ...]:
     """Return the alerts of the first screen: of the result, and of its rule or a single rule that is no finding."""
-    known = tuple(map(_alert, rules.alerts))
+    known = tuple(map(alert_view, rules.alerts))
     if lead is None and len(shown) != 1:
         return known
     only = shown[lead or 0]
@@ -279,8 +279,9 @@ def _alerts(rules: Result, shown: Sequence[RuleView], lead: int | None) -> tuple
     return (*known, *own)
 
 
-def _alert(alert: Alert) -> AlertView:
-    return AlertView(alert.title, short(sentence(alert.sentence), 600))
+def alert_view(alert: Alert) -> AlertView:
+    """Return an alert as the page gets it."""
+    return AlertView(short(alert.title, 100), short(sentence(alert.sentence), 600))
 
 
 def short(text: str, most: int) -> str:
@@ -329,7 +330,7 @@ def _rule(rule: RuleResult, rules: Result) -> RuleView:
         covered=f"{rule.n_covered:,} of {counted(rules.n_rows, 'row')}",
         stands_out=rule.stands_out,
         reading=tuple(short(each, 1500) for each in rule_words.reading(rule, rules)),
-        alerts=tuple(map(_alert, alerts.of_rule(rule, rules))),
+        alerts=tuple(map(alert_view, alerts.of_rule(rule, rules))),
         strata=tuple(short(rule_words.stratum_name(stratum.labels), 300) for stratum in ordered[:MOST_STRATA]),
         strata_left=_left(len(ordered), sum(stratum.n for stratum in ordered[MOST_STRATA:])),
         sections=tuple(map(_printable, sections.of_rule(rule, rules))),
