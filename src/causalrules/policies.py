@@ -229,8 +229,8 @@ class Policy(Prescription):
         Examples
         --------
         >>> import causalrules as cr
-        >>> customers, actions = cr.datasets.campaign(), ["letter", "call"]
-        >>> policy = cr.prescribe(customers, "bought", actionable=actions, context="age", randomised=actions)
+        >>> customers = cr.datasets.campaign()
+        >>> policy = cr.prescribe(customers, "bought", actionable="letter", context="age", randomised="letter")
         >>> cr.Policy.from_json(policy.to_json()) == policy
         True
         """
@@ -272,9 +272,10 @@ class Policy(Prescription):
         Examples
         --------
         >>> import causalrules as cr
-        >>> customers, actions = cr.datasets.campaign(), ["letter", "call"]
-        >>> context = ["age", "region"]
-        >>> policy = cr.prescribe(customers, "bought", actionable=actions, context=context, randomised=actions)
+        >>> customers, context, cost = cr.datasets.campaign(), ["age", "region"], {"letter": 0.02}
+        >>> policy = cr.prescribe(
+        ...     customers, "bought", actionable="letter", context=context, randomised="letter", cost=cost
+        ... )
         >>> print(policy.to_sql())
         CASE
          WHEN "age" >= 50 AND "region" = 'south' THEN 0

@@ -299,9 +299,10 @@ class Prescription(Readable, Sequence[PolicyStep]):
         Examples
         --------
         >>> import causalrules as cr
-        >>> customers, actions = cr.datasets.campaign(), ["letter", "call"]
-        >>> context = ["age", "region"]
-        >>> policy = cr.prescribe(customers, "bought", actionable=actions, context=context, randomised=actions)
+        >>> customers, context, cost = cr.datasets.campaign(), ["age", "region"], {"letter": 0.02}
+        >>> policy = cr.prescribe(
+        ...     customers, "bought", actionable="letter", context=context, randomised="letter", cost=cost
+        ... )
         >>> policy[0].text, policy.assign({"age": [30, 60, None], "region": ["south", "south", "south"]}).tolist()
         ('IF age ≥ 50 ∧ region = south THEN letter = yes', [-1, 0, -1])
         """
